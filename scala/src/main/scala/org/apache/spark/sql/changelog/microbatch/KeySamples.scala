@@ -25,14 +25,14 @@ import org.apache.spark.sql.changelog.compat.RunningStream
 import org.apache.spark.sql.changelog.config.ChangelogConf
 
 /**
- * Warns, once per run, of a source with several rows of one key. A sample of the keys is counted from the beginning of
- * the run, on the driver. The count of a key that has a row by then is too low by one. A key has had two rows if its
- * count at the end of a batch is two above the least.
+ * KeySamples: warns, once per run, of a source with several rows of one key. The driver counts a sample of the keys
+ * from the beginning of the run. If a key already has a row at the beginning, the count is too low by one. Two rows of
+ * a key exist if the count at the end of a batch exceeds the minimum count by two.
  */
 object KeySamples extends Logging {
   private val runs = new ConcurrentHashMap[UUID, SampledRun]
 
-  /** Makes the samples of the batch that is planned, if keys are looked at. */
+  /** Creates the samples of the batch being planned, if the setting is on. */
   def ofBatch(session: SparkSession): Option[SampledBatch] =
     RunningStream(session)
       .filter(_ => session.sessionState.conf.getConf(ChangelogConf.KEY_SAMPLE_ENABLED))
@@ -47,7 +47,7 @@ object KeySamples extends Logging {
         new SampledBatch(known, stream.batchId, session)
       }
 
-  /** The warnings of a run, until it ends. */
+  /** Returns the warnings of a run, until the run ends. */
   def warnings(run: UUID): Seq[String] = Option(runs.get(run)).toSeq.flatMap(_.warnings)
 
   private def isBatch(run: UUID, progress: StreamingQueryProgress): Boolean =
@@ -70,7 +70,7 @@ object KeySamples extends Logging {
 }
 
 /**
- * Counts the rows of sampled keys of a source in one batch. Each task has its own copy.
+ * KeySample: counts the rows of sampled keys of a source in one batch. Each task has its own copy.
  *
  * @param source
  *   the number of the source
@@ -85,7 +85,7 @@ final class KeySample private[microbatch] (
     extends Serializable {
   @transient private var task: SampledTask = _
 
-  /** Notes a change of the key with this hash, and returns the kind of the change. Called from generated code. */
+  /** Counts a change of the key with this hash, and returns the kind of the change. Called from generated code. */
   def note(kind: Byte, hash: Long): Byte = {
     if (task == null) task = begun()
     if (kind >= 0) {
@@ -95,7 +95,7 @@ final class KeySample private[microbatch] (
     kind
   }
 
-  /** Notes an inserted row, and returns true. Called from generated code. */
+  /** Counts an inserted row, and returns true. Called from generated code. */
   def isNoted(hash: Long): Boolean = note(RowKind.Insert, hash) == RowKind.Insert
 
   private def begun(): SampledTask = {
@@ -107,7 +107,10 @@ final class KeySample private[microbatch] (
     }
   }
 
-  /** What the tasks of the batch have counted. Of a task that ran several times, the run that read most counts. */
+  /**
+   * Returns the sum of the counts of the batch's tasks. For a task with several attempts, the attempt with the most
+   * rows counts.
+   */
   private[microbatch] def counted: SampledTask = {
     val all = new SampledTask(-1, new SampledKeys(mask))
     tasks.value.asScala.groupBy(_.partition).values.map(_.maxBy(_.numRows)).foreach { task =>
@@ -118,7 +121,7 @@ final class KeySample private[microbatch] (
     all
   }
 
-  // plans that read the same source are equal
+  // Plans that read the same source are equal.
   override def equals(other: Any): Boolean = other match {
     case that: KeySample => batch == that.batch && source == that.source
     case _ => false
@@ -128,14 +131,15 @@ final class KeySample private[microbatch] (
 }
 
 /**
- * The counts of sampled keys, by hash: those whose hash has no bit of the mask. The mask grows with the number of keys.
+ * SampledKeys: the counts of sampled keys, by hash. A key is in the sample if its hash has no bit of the mask. The mask
+ * grows with the number of keys.
  *
  * @param mask
  *   some of the lowest bits
  */
 private[microbatch] final class SampledKeys(var mask: Long) extends Serializable {
 
-  /** The net number of rows, and the least there was. */
+  /** The net number of rows per key, and the minimum so far. */
   val counts: mutable.LongMap[Array[Int]] = mutable.LongMap.empty
 
   def add(hash: Long, rows: Int): Unit = if ((hash & mask) == 0) {
@@ -147,7 +151,7 @@ private[microbatch] final class SampledKeys(var mask: Long) extends Serializable
     }
   }
 
-  /** Leaves out the keys whose hash has one of the bits. */
+  /** Removes the keys whose hash has one of the bits. */
   def restrict(bits: Long): Unit = if ((bits & ~mask) != 0) {
     mask |= bits
     counts.filterInPlace((hash, _) => (hash & mask) == 0)
@@ -164,20 +168,20 @@ private[microbatch] object SampledKeys {
   val Limit = 10000
 }
 
-/** What one task has counted. */
+/** The counts of one task. */
 private[microbatch] final class SampledTask(val partition: Int, val keys: SampledKeys)
     extends Serializable {
   var numRows = 0L
 }
 
-/** Makes the samples of one batch. */
+/** Creates the samples of one batch. */
 final class SampledBatch private[microbatch] (
     run: SampledRun,
     batch: Long,
     session: SparkSession) {
 
   /**
-   * Counts keys of a source, unless it is known to have several rows of one.
+   * Returns a sample of a source's keys. Returns None if a repeated key is already known.
    *
    * @param key
    *   the columns of the key, as text
@@ -210,11 +214,11 @@ private[microbatch] final class SampledRun {
     sources.values.filter(_.isRepeated).map(warning).toSeq
   }
 
-  /** Adds what a batch has counted. Returns new warnings. */
+  /** Adds the counts of a batch. Returns new warnings. */
   def end(batch: Long): Seq[String] = synchronized {
     val (done, later) = samples.partition(_.batch <= batch)
     samples = later
-    // each reading of a source counts all of its rows
+    // Each reader of a source counts all rows of the source.
     val counted = done.groupBy(_.source).view.mapValues(_.map(_.counted).maxBy(_.numRows))
     sources.toSeq.flatMap { case (number, source) =>
       counted.get(number).filterNot(_ => source.isRepeated).flatMap { batch =>

@@ -17,18 +17,18 @@ import org.apache.spark.sql.changelog.identity.InheritedState
 import org.apache.spark.sql.changelog.sources.SourceFiles
 
 /**
- * A checkpoint from whose batches a query can go on a second time. Its own query may run meanwhile.
+ * ForkableCheckpoint: a checkpoint from whose batches a second query can continue. The original query may be running.
  *
  * {{{
- *   before                        after batch 5, whose next is 6
+ *   original                      copy after batch 5, with 6 as the next batch
  *   offsets/0 … 7, commits/0 … 7  offsets/4, offsets/5, commits/5
- *   state/0/0/1.delta … 8.delta   state/0/0/1.delta … 6.delta    what version 6 is read from
- *   sources, changelog/plan.json  the same
- *   metadata                      another query's, which sinks tell from the first
+ *   state/0/0/1.delta … 8.delta   state/0/0/1.delta … 6.delta    the files behind version 6
+ *   sources, changelog/plan.json  equal
+ *   metadata                      a new query id, by which sinks distinguish both queries
  * }}}
  *
  * @param shown
- *   what has the batches, as users name it
+ *   the owner of the batches, as named for users
  */
 class ForkableCheckpoint(session: SparkSession, checkpoint: Path, shown: String) {
   import ForkableCheckpoint._
@@ -41,13 +41,13 @@ class ForkableCheckpoint(session: SparkSession, checkpoint: Path, shown: String)
 
   private lazy val (begun, done) = (batches.begun, batches.done)
 
-  /** The batch with which it begins, if it was made of another query's. */
+  /** The first batch, if the checkpoint was created from another query's checkpoint. */
   private lazy val first: Long = InheritedState
     .file(checkpoint, hadoopConf)
     .find()
     .fold(0L)(InheritedState.fromJson(_).batch)
 
-  /** Why nothing can go on from a batch, if it is so. */
+  /** Returns why no query can continue from a batch, if so. */
   private def obstacle(batch: Long): Option[String] =
     if (!done(batch)) Some(if (done.exists(_ > batch)) "it is forgotten" else "it is not done")
     else if (batch < first) Some("it is of the query before, of which this checkpoint was made")
@@ -65,10 +65,10 @@ class ForkableCheckpoint(session: SparkSession, checkpoint: Path, shown: String)
             .map(path => s"files of its state in $path are gone"))
     }
 
-  /** The batches from which a query can go on. */
+  /** Returns the batches from which a query can continue. */
   def possible: Seq[Long] = done.toSeq.sorted.filter(obstacle(_).isEmpty)
 
-  /** A batch from which a query can go on; the last one that is done, if none is named. */
+  /** Returns `batch`, or the last batch done. Fails if no query can continue from this batch. */
   def checked(batch: Option[Long]): Long = {
     val last = done.maxOption.getOrElse {
       throw SavepointErrors.forkNotPossible(
@@ -82,20 +82,20 @@ class ForkableCheckpoint(session: SparkSession, checkpoint: Path, shown: String)
     wanted
   }
 
-  /** When a batch was begun, in ms. */
+  /** Returns the start of a batch, in ms. */
   def timeOf(batch: Long): Option[Long] = batches.timeOf(batch)
 
   /**
-   * Makes a checkpoint with which a query goes on after a batch, at once.
+   * Creates a checkpoint to continue from a batch, in one step.
    *
    * @param into
-   *   a folder that is not there yet, or is empty
+   *   a folder that is missing or empty
    * @param noted
-   *   whether it is written down where it comes from, for sinks to know whose rows a target holds
+   *   whether to record the origin, so that a sink can recognize the rows in its target
    */
   def fork(batch: Long, into: Path, noted: Boolean): Unit = attempt(batch, into, noted, Attempts)
 
-  /** The query may run, and delete a file while it is copied. */
+  /** Retries, because a running query may delete a file during the copy. */
   private def attempt(batch: Long, into: Path, noted: Boolean, left: Int): Unit = {
     checked(Some(batch))
     val isDone =
@@ -132,7 +132,7 @@ class ForkableCheckpoint(session: SparkSession, checkpoint: Path, shown: String)
   }
 
   private def complete(staged: Path, batch: Long, noted: Boolean): Unit = {
-    // what its query has deleted meanwhile may be missing
+    // The running query may have deleted files during the copy.
     new ForkableCheckpoint(session, staged, shown).obstacle(batch).foreach { reason =>
       throw new FileNotFoundException(reason)
     }
@@ -145,7 +145,7 @@ class ForkableCheckpoint(session: SparkSession, checkpoint: Path, shown: String)
     }
   }
 
-  /** Where in the checkpoint something lies. */
+  /** Returns a path relative to the checkpoint. */
   private def placeOf(path: Path): String =
     files.makeQualified(checkpoint).toUri.relativize(files.makeQualified(path).toUri).getPath
 
@@ -159,7 +159,7 @@ class ForkableCheckpoint(session: SparkSession, checkpoint: Path, shown: String)
 object ForkableCheckpoint {
   private val Attempts = 3
 
-  /** One of which users know the folder. */
+  /** Returns the checkpoint in a folder known to users. */
   def apply(session: SparkSession, checkpoint: Path): ForkableCheckpoint =
     new ForkableCheckpoint(session, checkpoint, s"the checkpoint $checkpoint")
 }

@@ -14,16 +14,16 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.changelog.SqlCommand
 
 /**
- * The state of a query from which something goes on: after a batch, or that of a savepoint; after the last batch that is
- * done if neither is named.
+ * RestorePoint: the batch from which a query continues, given by number or by savepoint. The default is the last batch
+ * done.
  */
 case class RestorePoint(batch: Option[Long] = None, savepoint: Option[String] = None)
 
 /**
- * What has batches that can be kept: a checkpoint, or a view.
+ * SavepointOwner: a checkpoint or a view, whose batches can be stored as savepoints.
  *
  * @param keep
- *   keeps a batch under a name; the last one that is done, if none is named
+ *   stores a batch under a name; the last batch done, if None
  */
 case class SavepointOwner(
     savepoints: SparkSession => Savepoints,
@@ -31,7 +31,7 @@ case class SavepointOwner(
 
 object SavepointOwner {
 
-  /** The checkpoint of a query that runs, or has run. */
+  /** Returns the checkpoint of a query, running or stopped, as an owner of savepoints. */
   def checkpoint(path: String): SavepointOwner = {
     def of(session: SparkSession) = Savepoints.ofCheckpoint(session, new Path(path))
     SavepointOwner(
@@ -46,7 +46,7 @@ object SavepointOwner {
   }
 }
 
-/** Statements about savepoints. */
+/** SavepointCommands: the statements about savepoints. */
 object SavepointCommands {
   private val columns =
     "savepoint STRING NOT NULL, batch BIGINT NOT NULL, created TIMESTAMP NOT NULL, " +
@@ -55,24 +55,24 @@ object SavepointCommands {
   private def row(kept: Savepoint): Row =
     Row(kept.name, kept.batch, new Timestamp(kept.created), kept.checkpoint.toString)
 
-  /** `CREATE SAVEPOINT name OF … [AT BATCH n]`: keeps what is needed to go on from a batch. */
+  /** `CREATE SAVEPOINT name OF … [AT BATCH n]`: stores the files needed to continue from a batch. */
   def create(name: String, of: SavepointOwner, batch: Option[Long]): LogicalPlan =
     SqlCommand.returning(columns, "CREATE SAVEPOINT", name, of, batch)(session =>
       Seq(row(of.keep(session, name, batch))))
 
-  /** `SHOW SAVEPOINTS OF …`: the oldest first. */
+  /** `SHOW SAVEPOINTS OF …`: returns the savepoints, oldest first. */
   def show(of: SavepointOwner): LogicalPlan =
     SqlCommand.returning(columns, "SHOW SAVEPOINTS", of)(session =>
       of.savepoints(session).all.map(row))
 
-  /** `DROP SAVEPOINT [IF EXISTS] name OF …`. */
+  /** `DROP SAVEPOINT [IF EXISTS] name OF …`: deletes a savepoint. */
   def drop(name: String, of: SavepointOwner, ifExists: Boolean): LogicalPlan =
     SqlCommand.unit("DROP SAVEPOINT", name, of, ifExists)(session =>
       of.savepoints(session).drop(name, ifExists))
 
   /**
-   * `FORK CHECKPOINT 'from' [AT BATCH n | AT SAVEPOINT s] INTO 'new'`: makes a checkpoint with which the same
-   * query goes on a second time from a batch. It gives that batch.
+   * `FORK CHECKPOINT 'from' [AT BATCH n | AT SAVEPOINT s] INTO 'new'`: creates a checkpoint for a second run of the
+   * query from a batch. Returns the batch.
    */
   def fork(from: String, at: RestorePoint, into: String): LogicalPlan =
     SqlCommand.returning("batch BIGINT NOT NULL", "FORK CHECKPOINT", from, at, into) { session =>

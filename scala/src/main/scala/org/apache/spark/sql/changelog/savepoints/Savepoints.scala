@@ -13,29 +13,29 @@ import org.apache.spark.sql.changelog.checkpoint.{StagedFolder, TextFile}
 import org.apache.spark.sql.changelog.errors.SavepointErrors
 
 /**
- * A batch that is kept under a name.
+ * Savepoint: a batch stored under a name.
  *
  * @param created
- *   when it was, in ms
+ *   the time of creation, in ms
  * @param folder
- *   where all lies that belongs to it
+ *   the folder with all files of the savepoint
  */
 case class Savepoint(name: String, batch: Long, created: Long, folder: Path) {
 
-  /** From which a query can go on as it could from the one it was made of. */
+  /** Returns the checkpoint from which a query can continue as from the original checkpoint. */
   def checkpoint: Path = Savepoints.checkpointIn(folder)
 }
 
 /**
- * The savepoints of a checkpoint, or of a view.
+ * Savepoints: the savepoints of a checkpoint or a view.
  *
  * {{{
  *   <folder>/<name>/savepoint.json    the batch
- *   <folder>/<name>/checkpoint/…      a copy of what a query needs to go on from it
+ *   <folder>/<name>/checkpoint/…      a copy of the files needed to continue
  * }}}
  *
  * @param of
- *   what they are of, as users name it
+ *   the owner of the savepoints, as named for users
  */
 class Savepoints(session: SparkSession, folder: Path, of: String) {
   import Savepoints._
@@ -44,7 +44,7 @@ class Savepoints(session: SparkSession, folder: Path, of: String) {
   private val hadoopConf = session.sessionState.newHadoopConf()
   private val files: FileSystem = folder.getFileSystem(hadoopConf)
 
-  /** All of them, the oldest first. */
+  /** Returns the savepoints, oldest first. */
   def all: Seq[Savepoint] =
     if (!files.exists(folder)) Nil
     else {
@@ -63,15 +63,15 @@ class Savepoints(session: SparkSession, folder: Path, of: String) {
     }
 
   /**
-   * Keeps a batch, at once.
+   * Stores a batch, in one step.
    *
    * @param write
-   *   makes the checkpoint, and whatever else belongs to it, in the folder it is given
+   *   writes the checkpoint and further contents into the given folder
    */
   def create(name: String, batch: Long)(write: Path => Unit): Savepoint = {
     val kept = Savepoint(name, batch, System.currentTimeMillis(), new Path(folder, name))
     files.mkdirs(folder)
-    // what is left of one that was being dropped
+    // Remains of a savepoint whose drop was interrupted.
     if (read(kept.folder).isEmpty) files.delete(kept.folder, true)
     new StagedFolder(kept.folder, hadoopConf).fill(SavepointErrors.exists(of, name)) { staged =>
       write(staged)
@@ -85,7 +85,7 @@ class Savepoints(session: SparkSession, folder: Path, of: String) {
     if (!files.exists(path) && !ifExists) {
       throw SavepointErrors.notFound(of, name, all.map(_.name))
     }
-    // what is left if the process ends here is no savepoint any more
+    // Without this file, the remains of an interrupted drop are no savepoint.
     files.delete(new Path(path, Name), false)
     files.delete(path, true)
     ()
@@ -101,17 +101,17 @@ class Savepoints(session: SparkSession, folder: Path, of: String) {
 
 object Savepoints {
 
-  /** The name of the folder that holds them. */
+  /** The name of the folder with the savepoints. */
   val Folder = "savepoints"
 
-  /** Where the checkpoint of a savepoint lies in its folder. */
+  /** Returns the folder of a savepoint's checkpoint. */
   def checkpointIn(folder: Path): Path = new Path(folder, "checkpoint")
 
   private val Name = "savepoint.json"
 
   private case class Noted(batch: Long, created: Long)
 
-  /** Those of a checkpoint lie within it, and go with it. */
+  /** Returns the savepoints of a checkpoint, which lie inside and are deleted together with the checkpoint. */
   def ofCheckpoint(session: SparkSession, checkpoint: Path): Savepoints =
     new Savepoints(
       session,

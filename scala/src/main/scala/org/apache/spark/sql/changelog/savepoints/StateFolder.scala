@@ -13,10 +13,10 @@ import org.apache.spark.util.ThreadUtils
 import org.apache.spark.sql.changelog.compat.{RocksDBFiles, StoredOperators}
 
 /**
- * The state of all operators of a query, as the files of its checkpoint hold it.
+ * StateFolder: the state of all operators of a query, as files of a checkpoint.
  *
- * Where each attempt of a task has files of its own, the log of batches says which of them count: of each
- * operator, by partition and store.
+ * If each attempt of a task has separate files, the log of batches names the valid attempts: per operator, partition
+ * and store.
  */
 private[savepoints] class StateFolder(
     session: SparkSession,
@@ -26,7 +26,7 @@ private[savepoints] class StateFolder(
 
   private val folder = new Path(checkpoint, "state")
 
-  /** The partitions of operators, each with its stores. */
+  /** The stores of each operator's partitions. */
   private lazy val stores: Seq[Store] = {
     val partitions = subfolders(folder).flatMap(subfolders)
     ThreadUtils
@@ -38,7 +38,7 @@ private[savepoints] class StateFolder(
       .filter(store => numPartitions.get(store.operator).forall(store.partition < _))
   }
 
-  /** In how many each operator is; one that began with a changed query may have folders of more. */
+  /** The number of partitions per operator. An operator that began with a changed query may have unused folders. */
   private lazy val numPartitions: Map[Long, Int] =
     Try(new StoredOperators(folder, files.getConf).all(Long.MaxValue))
       .getOrElse(Nil)
@@ -51,7 +51,7 @@ private[savepoints] class StateFolder(
     else subfolders(part).filterNot(isNote).flatMap(storesIn)
   }
 
-  /** A store that no longer has a version. */
+  /** Returns a store without the files of a version, if any. */
   def lacking(version: Long, attempts: Option[Attempts]): Option[Path] =
     stores.find(filesOf(_, version, attempts).isEmpty).map(_.versions.folder)
 
@@ -61,7 +61,7 @@ private[savepoints] class StateFolder(
       attempts: Option[Attempts]): Option[Seq[String]] = attempts match {
     case None => store.versions.filesOf(version)
     case Some(attempts) =>
-      // an attempt has one name, whichever of a partition's stores it is of
+      // An attempt has one name for all stores of a partition.
       val ofPartition =
         attempts.getOrElse(store.operator, Nil).lift(store.partition).getOrElse(Nil)
       val found = ofPartition.flatMap(store.versions.filesOf(version, _, attemptsBefore))
@@ -71,7 +71,7 @@ private[savepoints] class StateFolder(
   private def attemptsBefore(changes: Path): Seq[(Long, String)] =
     RocksDBFiles.attemptsBefore(session, changes, files.getConf)
 
-  /** All files that a version is read from, and what is noted of columns beside them. */
+  /** Returns all files behind a version, and the files with schemas beside them. */
   def filesOf(version: Long, attempts: Option[Attempts]): Seq[Path] = {
     val ofStores = ThreadUtils.parmap(stores, "state-files", NumThreads) { store =>
       val folder = store.versions.folder
@@ -84,7 +84,7 @@ private[savepoints] class StateFolder(
     ofStores.flatten.flatMap(withChecksum) ++ notesIn(folder, depth = 3)
   }
 
-  /** What is noted of an operator, and of the stores of its partitions. */
+  /** Returns the metadata files of an operator, and of the stores of its partitions. */
   private def notesIn(folder: Path, depth: Int): Seq[Path] = subfolders(folder).flatMap { path =>
     if (isNote(path)) allIn(path)
     else if (depth > 0) notesIn(path, depth - 1)
@@ -96,7 +96,7 @@ private[savepoints] class StateFolder(
       if (status.isDirectory) allIn(status.getPath) else Seq(status.getPath)
     }
 
-  /** Spark may keep a checksum beside a file. */
+  /** Spark may store a checksum beside a file. */
   private def withChecksum(file: Path): Seq[Path] =
     file +: Some(file.suffix(".crc")).filter(files.exists).toSeq
 
@@ -111,11 +111,11 @@ private[savepoints] class StateFolder(
 
 private[savepoints] object StateFolder {
 
-  /** Which attempts count: of each operator, by partition and store. */
+  /** The valid attempts per operator, partition and store. */
   type Attempts = Map[Long, Seq[Seq[String]]]
 
   private case class Store(operator: Long, partition: Int, versions: StateVersions)
 
-  /** How many files are looked at, or copied, at a time. */
+  /** The number of files to inspect or copy in parallel. */
   val NumThreads = 8
 }

@@ -6,19 +6,20 @@ package org.apache.spark.sql.changelog.savepoints
 import org.apache.hadoop.fs.Path
 
 /**
- * The files of one state store by version, as Spark's providers and ours name them.
+ * StateVersions: the files of one state store by version, as named by the state store providers of Spark and of this
+ * extension.
  *
  * {{{
  *   7.snapshot 8.delta 9.delta     in memory and in pages
  *   7.zip 8.changelog 9.changelog  RocksDB
  * }}}
- * A version is its newest snapshot, if there is any, and what has changed from there on.
+ * A version consists of its newest snapshot, if any, and the later changes.
  */
 private[savepoints] final class StateVersions(val folder: Path, names: Set[String]) {
   private val snapshots = numbered("snapshot", "zip")
   private val changes = numbered("delta", "changelog")
 
-  /** The files a version is read from; none if some of them are gone. */
+  /** Returns the files of a version, or None if some are missing. */
   def filesOf(version: Long): Option[Seq[String]] = {
     val starts = snapshots.keySet.filter(_ <= version) + 0L
     starts.toSeq.sorted.reverse
@@ -27,16 +28,16 @@ private[savepoints] final class StateVersions(val folder: Path, names: Set[Strin
   }
 
   /**
-   * The files of a version of which each attempt has some of its own; none if some of them are gone.
+   * Returns the files of a version if each attempt has separate files, or None if some are missing.
    *
    * {{{
    *   7_a.zip 8_b.changelog 9_c.changelog
    * }}}
    *
    * @param attempt
-   *   the one that counts
+   *   the valid attempt
    * @param before
-   *   reads from the changes of a version, of which versions and attempts it is made
+   *   reads the earlier versions and attempts from the changes of a version
    */
   def filesOf(
       version: Long,
@@ -67,7 +68,7 @@ private[savepoints] final class StateVersions(val folder: Path, names: Set[Strin
 
 private[savepoints] object StateVersions {
 
-  /** Whether a name is that of a version's file. */
+  /** Returns whether a name belongs to a version's file. */
   def isFile(name: String): Boolean =
     name.matches("\\d+(_[^.]+)?\\.(snapshot|delta|zip|changelog)")
 }

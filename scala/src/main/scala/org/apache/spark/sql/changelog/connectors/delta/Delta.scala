@@ -8,27 +8,27 @@ import org.apache.spark.sql.classic.SparkSession
 
 import org.apache.spark.sql.changelog.RowKind
 
-/** Names of Delta: properties, settings and error conditions. Its classes are not needed for them. */
+/** Delta: names of properties, settings and error conditions. This object needs no class of Delta. */
 private[changelog] object Delta {
 
-  /** The folder of a table that holds its log. */
+  /** The folder of a table with the table's log. */
   val LogFolder = "_delta_log"
 
-  /** The property of a table that turns on its change data feed. */
+  /** The table property for the change data feed. */
   val ChangeFeed = "delta.enableChangeDataFeed"
 
-  /** The property of a table whose writers may mark rows as removed instead of rewriting files. */
+  /** The table property for deletion vectors, with which writers mark rows as removed instead of rewriting files. */
   val DeletionVectors = "delta.enableDeletionVectors"
 
-  /** The columns that the change data feed adds to those of the table. */
+  /** The columns added by the change data feed. */
   val ColumnsOfFeed: Seq[String] =
     Seq(RowKind.ChangeTypeColumnName, "_commit_version", "_commit_timestamp")
 
-  /** The setting that refuses versions older than the retention of deleted files. */
+  /** The setting that rejects versions older than the retention of deleted files. */
   val RefusesOldVersions =
     "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration"
 
-  /** The setting whose value is written into the next commit, and read by [[DeltaLogEntry.note]]. */
+  /** The setting for a note in the next commit, read by [[DeltaLogEntry.note]]. */
   val CommitNote = "spark.databricks.delta.commitInfo.userMetadata"
 
   /** The settings by which a statement writes a batch once, see [[DeltaCommit.batches]]. */
@@ -38,17 +38,22 @@ private[changelog] object Delta {
   /** The setting for the number of tasks that read a log. */
   val LogTasks = "spark.databricks.delta.snapshotPartitions"
 
-  /** Reads logs in no more tasks than run at once, unless a user says how many: Delta's default is 50 for any log. */
+  /**
+   * Limits the tasks that read a log to the available cores, unless a user sets a number. Delta's default is 50 for any
+   * log.
+   */
   def limitLogTasks(session: SparkSession): Unit =
     if (!session.sessionState.conf.contains(LogTasks)) {
       session.conf.set(LogTasks, math.min(50, session.sparkContext.defaultParallelism))
     }
 
-  /** The settings of statements that write a batch of `application`. Delta skips a batch that the table has already. */
+  /**
+   * Returns the settings of statements that write a batch of `application`. Delta skips a batch already in the table.
+   */
   def ofBatch(application: String, batch: Long): Map[String, String] =
     Map(Application -> application, ApplicationVersion -> batch.toString)
 
-  /** Runs something while a session has these settings. */
+  /** Runs `body` while a session has these settings. */
   def having(session: SparkSession, settings: Map[String, String])(body: => Any): Unit = {
     settings.foreach { case (name, value) => session.conf.set(name, value) }
     try {
@@ -57,10 +62,10 @@ private[changelog] object Delta {
     } finally settings.keys.foreach(session.conf.unset)
   }
 
-  /** The error condition of the change data feed where it was off. */
+  /** The error condition for reading the change data feed of versions without a feed. */
   val NoFeed = "DELTA_MISSING_CHANGE_DATA"
 
-  /** Whether an error says that the table had incompatible columns within the versions that are read. */
+  /** Returns whether an error reports incompatible columns within the versions read. */
   def hadOtherColumns(condition: String): Boolean =
     condition.startsWith("DELTA_CHANGE_DATA_FEED_INCOMPATIBLE")
 
@@ -69,21 +74,21 @@ private[changelog] object Delta {
     "DELTA_VERSION_NOT_FOUND",
     "DELTA_UNSUPPORTED_TIME_TRAVEL_BEYOND_DELETED_FILE_RETENTION_DURATION")
 
-  /** The error condition of a stream whose table is another one than when the stream was begun. */
+  /** The error condition of a stream over a table replaced since the stream's start. */
   val OtherTable = "DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE"
 
-  /** Error conditions of a stream whose log has lost entries that were not read. */
+  /** Error conditions of a stream whose log has lost unread entries. */
   val LogGone: Set[String] = Set(
     "DELTA_MISSING_FILES_UNEXPECTED_VERSION",
     "DELTA_STREAMING_CHECK_COLUMN_MAPPING_NO_SNAPSHOT")
 
-  /** Error conditions of a stream that takes appended rows only. */
+  /** Error conditions of a stream that reads appended rows only. */
   val OnlyAppends: Set[String] =
     Set("DELTA_SOURCE_IGNORE_DELETE", "DELTA_SOURCE_TABLE_IGNORE_CHANGES")
 
   /**
-   * Whether a commit failed because properties were changed meanwhile, or because `OPTIMIZE` has moved rows. The
-   * rows are the same, so the commit can be made again.
+   * Returns whether a commit failed because of changed properties, or because `OPTIMIZE` has moved rows. The rows are
+   * unchanged, so the commit can be repeated.
    */
   def isMaintenanceConflict(error: Throwable): Boolean = error match {
     case named: SparkThrowable =>

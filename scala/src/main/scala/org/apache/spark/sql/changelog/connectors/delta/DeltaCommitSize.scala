@@ -4,14 +4,14 @@
 package org.apache.spark.sql.changelog.connectors.delta
 
 /**
- * A file that a commit adds, removes or tells changes by.
+ * A file that a commit adds, removes, or writes for the change data feed.
  *
  * @param bytes
- *   without rows that a deletion vector marks, as far as statistics tell how many those are
+ *   the size without rows marked by a deletion vector, as far as statistics tell
  * @param rows
- *   none if its statistics don't tell
+ *   None without statistics
  * @param partition
- *   the values of the partition columns, by the names that the columns have in files
+ *   the values of the partition columns, by the columns' names in files
  */
 private[changelog] final case class DeltaFileChange(
     path: String,
@@ -26,9 +26,9 @@ private[changelog] final case class DeltaFileChange(
  * The files of a commit.
  *
  * @param copied
- *   the number of unchanged rows that were rewritten, as far as the commit tells it
+ *   the number of unchanged rows in rewritten files, if the commit reports the number
  * @param replaced
- *   the number of rows of the same files that were deleted or updated
+ *   the number of deleted or updated rows in rewritten files
  */
 private[changelog] final case class DeltaFileChanges(
     files: Seq[DeltaFileChange],
@@ -42,7 +42,7 @@ private[changelog] object DeltaCommitSize {
     val feed = commit.files.filter(_.isFeed)
     if (feed.nonEmpty) feed.map(_.bytes).sum
     else {
-      // a file that is removed and added again has another deletion vector: only those rows are read
+      // A file removed and added again has a new deletion vector. Only the rows marked by the vector are read.
       val (vectors, whole) =
         commit.files.filter(_.changesData).groupBy(_.path).values.partition(_.size > 1)
       val marked = vectors.map(same => same.map(_.bytes).max - same.map(_.bytes).min).sum
@@ -52,12 +52,12 @@ private[changelog] object DeltaCommitSize {
     }
   }
 
-  /** The size of files with so many rows, of which `copied` ones are unchanged. */
+  /** Returns the cost of files with `rows` rows, of which `copied` rows are unchanged. */
   private def bytes(files: Seq[DeltaFileChange], copied: Long, rows: Long): Long = {
     val share = if (copied == 0 || rows == 0) 0.0 else math.min(1.0, copied.toDouble / rows)
     math.round(files.map(_.bytes).sum * (1 - share * (1 - Cancelled)))
   }
 
-  /** The cost of an unchanged row that is read twice and cancels out, as a share of that of a changed row. */
+  /** The cost of an unchanged row, which is read twice and cancels out, relative to a changed row. */
   private val Cancelled = 0.25
 }

@@ -10,11 +10,11 @@ import org.apache.spark.sql.classic.SparkSession
  * A commit of a Delta table.
  *
  * @param batches
- *   the batches that it writes, by application
+ *   the batches written by the commit, by application
  * @param note
- *   the value of [[Delta.CommitNote]] when it was made
+ *   the value of [[Delta.CommitNote]] at the commit
  * @param changesRows
- *   whether the table has other rows from then on
+ *   whether the commit changes the table's rows
  */
 private[changelog] case class DeltaCommit(
     version: Long,
@@ -22,14 +22,17 @@ private[changelog] case class DeltaCommit(
     note: Option[String],
     changesRows: Boolean) {
 
-  /** The batch of a query that it writes. */
+  /** Returns the batch of a query written by the commit. */
   def batchOf(queryId: String): Option[Long] = DeltaCommits.lastOf(queryId, batches)
 }
 
-/** The queries and batches that have written a Delta table, as its log tells them. */
+/** The queries and batches that have written a Delta table, according to the table's log. */
 private[changelog] object DeltaCommits {
 
-  /** The commits from a version on that the log still has, the newest first; none if it is no Delta table. */
+  /**
+   * Returns the commits from a version on, newest first, as far as the log reaches. Returns no commits for other
+   * tables.
+   */
   def newestFirst(session: SparkSession, table: String, from: Long = 0): LazyList[DeltaCommit] =
     snapshotOf(session, table).fold(LazyList.empty[DeltaCommit]) { snapshot =>
       LazyList.iterate(snapshot.version)(_ - AtOnce).takeWhile(_ >= from).flatMap { last =>
@@ -41,18 +44,18 @@ private[changelog] object DeltaCommits {
       }
     }
 
-  /** The last version of a table. */
+  /** Returns the last version of a table. */
   def lastVersion(session: SparkSession, table: String): Option[Long] =
     snapshotOf(session, table).map(_.version)
 
-  /** The last batch that a query has written, under whatever name of the table. */
+  /** Returns the last batch written by a query, under any name of the table. */
   def lastBatch(session: SparkSession, table: String, queryId: String): Option[Long] =
     snapshotOf(session, table).flatMap(snapshot => lastOf(queryId, snapshot.batches))
 
-  /** The application in the log for a query that writes a table by this name. */
+  /** Returns the log's application name for a query that writes a table of this name. */
   def application(queryId: String, table: String): String = s"$queryId/$table"
 
-  /** The last batch of a query, under whatever name of the table. */
+  /** Returns the last batch of a query, under any name of the table. */
   private[delta] def lastOf(queryId: String, batches: Map[String, Long]): Option[Long] =
     batches.collect {
       case (name, batch) if name.startsWith(application(queryId, table = "")) => batch
@@ -62,6 +65,6 @@ private[changelog] object DeltaCommits {
     try DeltaRelation.find(session, table).map(_.snapshot)
     catch { case _: AnalysisException => None }
 
-  /** The number of commits that are read at once. */
+  /** The number of commits read at once. */
   private val AtOnce = 50L
 }

@@ -10,12 +10,12 @@ import org.apache.spark.internal.Logging
 
 import org.apache.spark.sql.changelog.checkpoint.Fence
 
-/** Makes a commit within the fences of its thread, and again if maintenance of the table beside it made it fail. */
+/** Commits within the fences of the thread. Repeats a commit that failed because of concurrent maintenance. */
 private[changelog] object DeltaConflicts extends Logging {
   private val Most = 5
   private val changing = new DynamicVariable[Option[DeltaProperties]](None)
 
-  /** Runs a statement, again if need be. */
+  /** Runs a statement, and repeats the statement after a conflict with maintenance. */
   @tailrec
   def passing[T](statement: => T, left: Int = Most): T = Try(observed(statement)) match {
     case Success(result) => result
@@ -25,7 +25,7 @@ private[changelog] object DeltaConflicts extends Logging {
     case Failure(error) => throw error
   }
 
-  /** Has the commits that write the table of some properties change these, too. */
+  /** Lets the statement's commits to the table with certain properties also change these properties. */
   def changing[T](properties: DeltaProperties)(statement: => T): T =
     changing.withValue(Some(properties))(observed(statement))
 
@@ -35,19 +35,19 @@ private[changelog] object DeltaConflicts extends Logging {
 }
 
 /**
- * The properties that a table gets in the commit that changes its rows.
+ * The properties set by a commit that changes a table's rows.
  *
  * @param prefix
- *   how the names of all of them begin; those that the table has and `values` lacks go
+ *   the prefix of the names. Properties with this prefix and without a new value are removed.
  * @param kept
- *   names of properties that stay
+ *   names of properties to leave as they are
  */
 private[changelog] final case class DeltaProperties(
     prefix: String,
     values: Map[String, String],
     kept: Set[String]) {
 
-  /** The properties of the table from then on; none if it is another table. */
+  /** Returns the table's new properties, or None for other tables. */
   private[delta] def of(before: Map[String, String]): Option[Map[String, String]] = {
     val (own, others) = before.partition { case (name, _) => name.startsWith(prefix) }
     Option.when(own.nonEmpty)(

@@ -17,13 +17,13 @@ private[changelog] final class DeltaRelation(
     private[delta] val relation: LogicalRelation,
     private[delta] val location: FileIndex) {
 
-  /** Whether the query names the version to read. */
+  /** Returns whether the query names the version to read. */
   def isTimeTravel: Boolean = withDelta(DeltaSnapshots.isTimeTravel(location))
 
-  /** The version that the relation reads. */
+  /** Returns the version read by the relation. */
   def snapshot: DeltaSnapshot = withDelta(DeltaSnapshots.of(location, relation.catalogTable))
 
-  /** Names the cause if the class loader of this jar doesn't find Delta's classes, though Spark's does. */
+  /** Reports the cause if this jar's class loader doesn't find Delta's classes, although Spark's class loader does. */
   private[delta] def withDelta[T](body: => T): T =
     try body
     catch {
@@ -35,7 +35,7 @@ private[changelog] final class DeltaRelation(
 
 private[changelog] object DeltaRelation {
 
-  /** Delta's class is known by its name, so that this works where Delta is not installed. */
+  /** The class by name, because Delta may not be installed. */
   private val FileIndexClass = "org.apache.spark.sql.delta.files.TahoeLogFileIndex"
 
   def unapply(plan: LogicalPlan): Option[DeltaRelation] = plan match {
@@ -48,7 +48,7 @@ private[changelog] object DeltaRelation {
     case _ => None
   }
 
-  /** The relation that reads a table; none if it is no Delta table. Fails if there is no table. */
+  /** Returns the relation of a table, or None if the table is no Delta table. Fails for a missing table. */
   def find(session: SparkSession, table: String): Option[DeltaRelation] =
     session.table(table).queryExecution.analyzed.collectFirst { case DeltaRelation(relation) =>
       relation
@@ -59,31 +59,31 @@ private[changelog] object DeltaRelation {
 private[changelog] trait DeltaSnapshot {
   def version: Long
 
-  /** The identity of the table: a table that replaces another one has another identity. */
+  /** The identity of the table. A replacement of the table has a new identity. */
   def id: String
 
-  /** The size of its files, if a checksum file tells it without reading the whole log. */
+  /** The size of the table's files, if a checksum file gives the size without reading the whole log. */
   def bytes: Option[Long]
 
   def columns: DeltaColumns
 
   def hasChangeFeed: Boolean
 
-  /** The files from which its rows are read: of data, and of deletion vectors. */
+  /** The files with the table's rows: data files and deletion vectors. */
   def files: Seq[Path]
 
-  /** The log from one version to another, both included, as far as it is still there. */
+  /** Returns the log from one version to another, both included, as far as the log still exists. */
   def log(first: Long, last: Long): Seq[DeltaLogEntry]
 
-  /** The last batch of each application that has written the table. */
+  /** Returns the last batch of each application that has written the table. */
   def batches: Map[String, Long]
 
   /**
-   * The changes of a part of the log.
+   * Returns the changes of a part of the log.
    *
    * @param byFiles
-   *   whether to give the rows of added and removed files instead of those of the change data feed.
-   *   Files that hold the same rows as those they replace are left out
+   *   whether to return the rows of added and removed files instead of the change data feed. Files rewritten with equal
+   *   rows are left out.
    */
   def changes(session: SparkSession, log: Seq[DeltaLogEntry], byFiles: Boolean): DataFrame
 }
@@ -92,13 +92,13 @@ private[changelog] trait DeltaSnapshot {
 private[changelog] trait DeltaLogEntry {
   def version: Long
 
-  /** The columns of the table from this version on, if the commit has changed them. */
+  /** The columns of the table from this version on, if changed by the commit. */
   def columns: Seq[DeltaColumns]
 
-  /** The batches that the commit writes, by application. */
+  /** The batches written by the commit, by application. */
   def batches: Map[String, Long]
 
-  /** The value of [[Delta.CommitNote]] when the commit was made. */
+  /** The value of [[Delta.CommitNote]] at the commit. */
   def note: Option[String]
 
   def files: DeltaFileChanges
@@ -108,6 +108,6 @@ private[changelog] trait DeltaLogEntry {
  * The columns of a table.
  *
  * @param inFiles
- *   what tells them from columns of the same names: names in files, and partitioning
+ *   distinguishes columns with equal names: names in files, and partitioning
  */
 private[changelog] final case class DeltaColumns(schema: StructType, inFiles: Seq[String])

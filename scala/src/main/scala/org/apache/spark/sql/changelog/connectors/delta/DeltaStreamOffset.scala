@@ -9,20 +9,20 @@ import org.json4s._
 import org.json4s.jackson.JsonMethods
 
 /**
- * Up to where Delta's own stream has read a table.
+ * DeltaStreamOffset: the position up to which Delta's own stream has read a table.
  *
  * @param table
- *   the identity that the table has in its log
+ *   the table's identity in the log
  * @param version
- *   the last version that was read. A batch ends amid one only where more files were to be read than one may
+ *   the last version read. A batch ends within a version only if a limit on files per batch applies.
  */
 case class DeltaStreamOffset(table: String, version: Long)
 
 object DeltaStreamOffset {
 
   /**
-   * What an offset's JSON says, if it is one of Delta's. It names a version, and how many of its files were read:
-   * none if their index is negative.
+   * Returns the offset in a JSON text, if written by Delta. The JSON names a version and the index of the last file
+   * read, negative if the stream has read no file of the version.
    */
   def find(json: String): Option[DeltaStreamOffset] =
     Try(JsonMethods.parse(json)).toOption.flatMap { read =>

@@ -5,15 +5,17 @@ package org.apache.spark.sql.changelog.connectors.delta
 
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 
-/** Writes batches of changes into a Delta table without `MERGE`. */
+/** DeltaWriter: writes batches of changes into a Delta table without `MERGE`. */
 private[changelog] trait DeltaWriter {
 
   /**
-   * Writes a batch in one commit, unless the table has it; false, with nothing written, if it concerns too many rows.
+   * Writes a batch in one commit, unless the table already has the batch. Writes nothing and returns false if the batch
+   * affects too many rows.
    *
    * @param changes
-   *   the columns of the table and, last, a count: by a key positive for the row that it has, and negative if it has
-   *   none; else how many equal rows come, or go if negative
+   *   the table's columns, and a count in the last column. With a key, a positive count sets the key's row, and a
+   *   negative count deletes the row. Without a key, the count is the number of equal rows to insert, or to delete if
+   *   negative.
    */
   def write(changes: DataFrame, batch: Long): Boolean
 }
@@ -21,10 +23,10 @@ private[changelog] trait DeltaWriter {
 private[changelog] object DeltaWriter {
 
   /**
-   * A writer for a table; none if it is not a table that can be written so.
+   * Returns a writer for a table, or None if the table requires `MERGE`.
    *
    * @param application
-   *   the name in the log for who writes
+   *   the writer's name in the log
    */
   def find(
       session: SparkSession,

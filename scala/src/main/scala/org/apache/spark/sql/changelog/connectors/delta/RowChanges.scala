@@ -34,26 +34,26 @@ import org.apache.spark.unsafe.types.UTF8String
 import org.apache.spark.sql.changelog.RowKind
 
 /**
- * How rows of a table are found that changes replace or remove.
+ * RowIdentity: finds the table's rows to replace or remove.
  *
  * @param columns
  *   the columns of the table
  * @param by
- *   the columns that are compared, each with the type as which equal values have equal bytes
+ *   the compared columns, each with a type in which equal values have equal bytes
  * @param isKey
- *   whether those are a key, of which a change says the row; else a change says how many equal rows come or go
+ *   whether `by` is a key. A change then sets the key's row, otherwise a change counts equal rows.
  */
 private[changelog] final case class RowIdentity(
     columns: StructType,
     by: Seq[(String, DataType)],
     isKey: Boolean) {
 
-  /** Whether all of `by` are compared by the bytes that they have. */
+  /** Returns whether all compared columns are compared by their own bytes. */
   def isExact: Boolean = by.forall { case (name, dataType) =>
     DataType.equalsIgnoreNullability(columns(name).dataType, dataType)
   }
 
-  /** The values to compare of rows that begin with the columns of the table. */
+  /** Returns the expressions to compare, over rows that begin with the columns of the table. */
   private[delta] def values: Seq[Expression] = by.map { case (name, dataType) =>
     val value = bound(columns.fieldIndex(name))
     if (DataType.equalsIgnoreNullability(value.dataType, dataType)) value
@@ -63,24 +63,23 @@ private[changelog] final case class RowIdentity(
   private def bound(index: Int): BoundReference =
     BoundReference(index, columns(index).dataType, nullable = true)
 
-  /** The columns of the table, and one more that stands at `place`. */
+  /** Returns the columns of the table, and one more column at `place`. */
   private[delta] def rowWith(place: Int): UnsafeProjection = UnsafeProjection.create(
     columns.indices.map(bound) :+ BoundReference(place, StringType, nullable = true))
 }
 
 /**
- * The changes of a batch in the memory of the driver.
+ * RowChanges: the changes of a batch in the driver's memory.
  *
  * {{{
  *   table               key id     1 a, 2 b, 2 c        no key     a, a, b
  *   changes                        2 d: 1, 3 e: 1                  a: -1, c: 2
- *   rows that go                   2 b, 2 c                        one of a
- *   rows that come                 2 d, 2 d, 3 e                   c, c
+ *   removed rows                   2 b, 2 c                        one of a
+ *   added rows                     2 d, 2 d, 3 e                   c, c
  * }}}
  *
  * @param rows
- *   columns of the table and a count: by a key positive for the row that it has, and negative if it has none;
- *   else how many rows come, or go if negative
+ *   the table's columns and a count, as for [[DeltaWriter.write]]
  */
 private[delta] class RowChanges(identity: RowIdentity, rows: Seq[InternalRow]) {
   import RowChanges._
@@ -90,17 +89,17 @@ private[delta] class RowChanges(identity: RowIdentity, rows: Seq[InternalRow]) {
 
   private def countOf(row: InternalRow): Long = row.getLong(columns.size)
 
-  /** The changes for which rows of the table are looked for. */
+  /** The changes that may remove rows of the table. */
   private val wanted = if (identity.isKey) rows else rows.filter(countOf(_) < 0)
 
-  /** Whether rows of the table may go. */
+  /** Returns whether the batch may remove rows. */
   def mayRemove: Boolean = wanted.nonEmpty
 
   /**
-   * Conditions that all rows to find meet, the most selective first: by them files are skipped.
+   * Returns conditions met by all rows to find, the most selective first, to skip files.
    *
    * @param output
-   *   the columns of the table, of which those in `partitions` always take part
+   *   the columns of the table. Columns in `partitions` always take part.
    */
   def conditions(output: Seq[Attribute], partitions: Seq[String]): Seq[Expression] = {
     val found = identity.by.map(_._1).flatMap { name =>
@@ -136,10 +135,10 @@ private[delta] class RowChanges(identity: RowIdentity, rows: Seq[InternalRow]) {
   }
 
   /**
-   * The rows of the table that changes concern; none if they are too many for the driver.
+   * Returns the table's rows affected by the changes, or None if the rows are too many for the driver.
    *
    * @param table
-   *   rows with the path of their file and their index in it
+   *   rows with the path of their file and their index in the file
    */
   def find(table: RDD[InternalRow]): Option[Seq[InternalRow]] = {
     val most = new JavaMap[UnsafeRow, Long]
@@ -164,7 +163,7 @@ private[delta] class RowChanges(identity: RowIdentity, rows: Seq[InternalRow]) {
     finally shared.destroy()
   }
 
-  /** What is to be written if `found` are the rows of the table that changes concern. */
+  /** Returns the data to write, given the affected rows `found`. */
   def outcome(found: Seq[InternalRow]): Outcome = {
     val (path, index) = (columns.size, columns.size + 1)
     val ofValues = new JavaMap[UnsafeRow, mutable.Buffer[InternalRow]]
@@ -214,10 +213,10 @@ private[delta] class RowChanges(identity: RowIdentity, rows: Seq[InternalRow]) {
 private[delta] object RowChanges {
 
   /**
-   * What a batch makes of a table.
+   * Outcome: the effect of a batch on a table.
    *
    * @param removed
-   *   the indexes of rows to remove, by the path of their file
+   *   the indexes of the rows to remove, by the path of their file
    */
   final case class Outcome(
       identity: RowIdentity,
@@ -225,16 +224,16 @@ private[delta] object RowChanges {
       private val added: Seq[InternalRow],
       private val changes: Seq[InternalRow]) {
 
-    /** The rows to write, with the change type for those of the change data feed. */
+    /** Returns the rows to write, with the change type for rows of the change data feed. */
     def written(withFeed: Boolean): LocalRelation = {
       val columns = identity.columns.asNullable.add(RowKind.ChangeTypeColumnName, StringType)
-      // where no row goes, the feed is read from the rows that come
+      // Without removed rows, Delta reads the feed from the added rows.
       val rows = if (withFeed && removed.nonEmpty) added ++ changes else added
       LocalRelation(toAttributes(columns), rows)
     }
   }
 
-  /** The rows of a data set; none if they are too many for the driver. */
+  /** Returns the rows of a data set, or None if the rows are too many for the driver. */
   def collect(rows: RDD[InternalRow], schema: StructType): Option[Seq[InternalRow]] = {
     val mostBytes = math.max(MostBytes / math.max(rows.getNumPartitions, 1), LeastBytes)
     val types = schema.map(_.dataType).toArray
@@ -255,7 +254,7 @@ private[delta] object RowChanges {
     Option.when(parts.forall(_.isDefined) && all.size <= MostRows)(all)
   }
 
-  /** Types of which Delta keeps the least and the largest value of each file. */
+  /** Returns whether Delta stores the minimum and maximum of a type per file. */
   private def isSkippable(dataType: DataType): Boolean = dataType match {
     case text: StringType => text == StringType
     case _: IntegralType | _: DecimalType | DateType | TimestampType | TimestampNTZType => true

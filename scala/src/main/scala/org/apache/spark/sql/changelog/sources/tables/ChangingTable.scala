@@ -15,7 +15,7 @@ import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.compat.SparkChanges
 import org.apache.spark.sql.changelog.errors.TableErrors
 
-/** A table whose catalog gives the changes between two of its versions: those of `FROM t CHANGES`. */
+/** ChangingTable: a table whose catalog returns the changes between two versions, as `FROM t CHANGES` does. */
 private[tables] class ChangingTable(session: SparkSession, override val name: String)
     extends FollowedTable {
   import ChangingTable._
@@ -60,13 +60,13 @@ private[tables] class ChangingTable(session: SparkSession, override val name: St
     changed.select(columns.map(NetRows.quoted): _*).queryExecution.analyzed
   }
 
-  /** Catalogs don't tell how much has changed. */
+  /** Returns None, because catalogs don't report the amount of changes. */
   override def size(since: TableVersion): Option[TableSize] = None
 }
 
 private[tables] object ChangingTable {
 
-  /** Whether a table is one of those. */
+  /** Returns whether a table's catalog returns changes. */
   def isOne(session: SparkSession, name: String): Boolean =
     FollowedTables.relationOf(session.table(name)) match {
       case relation: DataSourceV2Relation =>
@@ -89,7 +89,10 @@ private[tables] object ChangingTable {
       TableVersion.fingerprint(fromAttributes(relation.output)),
       relation.table.version)
 
-  /** What has changed after one version, up to another. Rows that were only moved may be among it: they cancel. */
+  /**
+   * Returns the changes after one version, up to another. Moved rows may appear as inserts and deletes, which cancel
+   * out.
+   */
   private def changesOf(
       session: SparkSession,
       name: String,

@@ -20,14 +20,13 @@ import org.apache.spark.sql.changelog.compat.JdbcReading
 import org.apache.spark.sql.changelog.errors.TableErrors
 
 /**
- * A table that tells nothing of its changes, by comparing all its rows with a copy of those that it had.
+ * ComparedTable: a table without change tracking. Each refresh compares all rows with a copy of the previous rows.
  *
- * It is read once to decide on a version: into a copy, of which that version consists. What differs
- * from the version before is written down beside it. So a batch that is run again sees the same,
- * whatever has become of the table.
+ * A new version begins with a complete read of the table into a new copy. The differences from the previous version are
+ * stored beside the copy. A repeated batch therefore reads the same rows, whatever has happened to the table.
  *
  * @param folder
- *   where copies are kept
+ *   the folder of the copies
  */
 private[tables] class ComparedTable(
     session: SparkSession,
@@ -39,7 +38,7 @@ private[tables] class ComparedTable(
   private lazy val relation = FollowedTables.relationOf(session.table(name))
   private lazy val copies = new TableCopies(session, folder, fromAttributes(relation.output))
 
-  /** The last moment that was asked for, and which version it is. */
+  /** The last snapshot compared, with its version. */
   private var known: Option[(Copied, TableVersion)] = None
 
   override type Moment = Copied
@@ -80,7 +79,7 @@ private[tables] class ComparedTable(
     }
   }
 
-  /** Writes down what differs, and tells whether anything does. */
+  /** Stores the differences, and returns whether there are any. */
   private def differs(before: String, now: String): Boolean = {
     def signed(copy: String, kind: String): DataFrame =
       copies.rows(copy).withColumn(RowKind.ChangeTypeColumnName, lit(kind))
@@ -99,12 +98,12 @@ private[tables] class ComparedTable(
     copies.changes(copies.named(until.number)).queryExecution.analyzed
   }
 
-  /** Nothing tells before all is read. */
+  /** Returns None, because only a complete read finds the changes. */
   override def size(since: TableVersion): Option[TableSize] = None
 
   override def forget(before: TableVersion): Unit = copies.deleteBefore(before.number)
 
-  /** Several tasks don't read a table at one moment: a row may be met twice that moves meanwhile. */
+  /** Fails if a key occurs twice. Tasks read a table at different times, so a row moved meanwhile may be read twice. */
   private def checkKey(found: LogicalPlan, copy: String): Unit = {
     val key = keyOf(found)
     if (key.nonEmpty) {
@@ -125,14 +124,14 @@ private[tables] class ComparedTable(
 private[tables] object ComparedTable {
 
   /**
-   * A table as it was read.
+   * Copied: a table as read into a copy.
    *
    * @param table
-   *   what tells it from another one of its name
+   *   distinguishes the table from another table of the same name
    */
   case class Copied(copy: String, table: String, columns: String)
 
-  /** How a table is followed that nothing else is known of. */
+  /** Returns how to follow a table without any change tracking, or why comparing is impossible. */
   def wayOf(name: String, relation: LogicalPlan): Either[String, FollowedWay] = {
     val unlike = relation.output.find(_.dataType.existsRecursively {
       case _: VariantType | _: CalendarIntervalType | _: NullType => true
@@ -145,7 +144,7 @@ private[tables] object ComparedTable {
     }
   }
 
-  /** What would tell which rows change. */
+  /** Returns advice on better change tracking. */
   private def instead(relation: LogicalPlan): String =
     if (JdbcReading.of(relation).isEmpty) {
       "a Delta table does, or a catalog that gives changes (FROM t CHANGES)"
@@ -156,7 +155,7 @@ private[tables] object ComparedTable {
       s"the change feed of its database does, such as Debezium's, read by from_debezium$key"
     }
 
-  /** The columns that identify a row, as its database says. */
+  /** Returns the primary key reported by the database, if Spark compares its columns by bytes. */
   private def keyOf(relation: LogicalPlan): Seq[String] = {
     val names = JdbcReading.of(relation).fold(Seq.empty[String])(_.primaryKey)
     val columns = names.map { name =>

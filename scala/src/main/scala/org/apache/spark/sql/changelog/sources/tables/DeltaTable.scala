@@ -19,9 +19,9 @@ import org.apache.spark.sql.changelog.connectors.delta.{
 import org.apache.spark.sql.changelog.errors.TableErrors
 
 /**
- * A Delta table: by its change data feed, or else by the rows of the files that commits have removed
- * and added, deletion vectors applied, of which those that are in both cancel. Commits that only
- * move rows, such as those of `OPTIMIZE`, are passed over.
+ * DeltaTable: a Delta table, followed by its change data feed. Without a feed, compares the rows of added and removed
+ * files, with deletion vectors applied; equal rows cancel out. Commits that only move rows, such as `OPTIMIZE`, are
+ * skipped.
  */
 private[tables] class DeltaTable(session: SparkSession, override val name: String)
     extends FollowedTable {
@@ -35,7 +35,10 @@ private[tables] class DeltaTable(session: SparkSession, override val name: Strin
   private def versionOf(snapshot: DeltaSnapshot): TableVersion =
     TableVersion(name, snapshot.id, columnsOf(snapshot.columns), snapshot.version.toString)
 
-  /** Columns of the same names may be others: in the files they have names of their own, or are not there. */
+  /**
+   * Returns a fingerprint of the columns. Columns with equal names can differ in their names in files, or in
+   * partitioning.
+   */
   private def columnsOf(columns: DeltaColumns): String =
     TableVersion.fingerprint(columns.schema, columns.inFiles: _*)
 
@@ -49,14 +52,14 @@ private[tables] class DeltaTable(session: SparkSession, override val name: Strin
     asOf(at)
   }
 
-  /** The same, whatever columns the table has got since. */
+  /** Returns the rows of a version, even if the table's columns have changed since. */
   def rowsOnce(at: TableVersion): LogicalPlan = {
     if (current.id != at.id) throw TableErrors.replaced(name, at.version)
     asOf(at)
   }
 
   private def asOf(at: TableVersion): LogicalPlan = {
-    // Delta reads a table for which no version is asked as it is when the query is optimized
+    // Names the version, because Delta otherwise reads the version current at the query's optimization.
     try {
       val travelled = session.read.option("versionAsOf", at.version).table(name)
       FollowedTables.relationOf(travelled)
@@ -80,13 +83,16 @@ private[tables] class DeltaTable(session: SparkSession, override val name: Strin
     }
   }
 
-  /** The same since Delta's own stream has read it; none if that was another table. */
+  /**
+   * Returns the size of the table and of the changes since Delta's own stream has read the table. None if the stream
+   * read another table.
+   */
   def size(read: DeltaStreamOffset): Option[TableSize] = {
     val now = versionOf(current)
     if (now.id == read.table) size(now.at(read.version)) else None
   }
 
-  /** The partitions with changed rows; none if the columns have changed, or are called otherwise in files. */
+  /** Returns the partitions with changed rows. None if the columns have changed, or have other names in files. */
   def changedPartitions(
       from: TableVersion,
       until: TableVersion,
@@ -98,7 +104,7 @@ private[tables] class DeltaTable(session: SparkSession, override val name: Strin
     else {
       val commits = commitsOf(found, from, until.number)
       val files = commits.flatMap(_.files.files).filter(_.changesData)
-      // Delta leaves some columns out that are NULL
+      // Delta omits some columns with the value NULL.
       val partitions = files.map { file =>
         columns.map(name => name -> file.partition.getOrElse(name, null)).toMap
       }.distinct
@@ -114,7 +120,7 @@ private[tables] class DeltaTable(session: SparkSession, override val name: Strin
     val found = snapshotOf(relation)
     checkSame(until, versionOf(found))
     val commits = commitsOf(found, from, until.number)
-    // those that were others meanwhile are read wrongly, if at all
+    // Delta misreads or rejects columns that were different in between.
     commits.flatMap(_.columns).foreach { columns =>
       if (columnsOf(columns) != until.columns) {
         throw TableErrors.columnsChanged(name, from.version)
@@ -137,7 +143,7 @@ private[tables] class DeltaTable(session: SparkSession, override val name: Strin
     changed.queryExecution.analyzed
   }
 
-  /** All that was committed after one version, up to another. */
+  /** Returns the commits after one version, up to another. */
   private def commitsOf(
       found: DeltaSnapshot,
       from: TableVersion,
@@ -151,7 +157,10 @@ private[tables] class DeltaTable(session: SparkSession, override val name: Strin
     commits
   }
 
-  /** A table of an earlier version is another one, or was restored by copying its folder. */
+  /**
+   * Rejects a table with a lower version than the last one read. The table was replaced, or restored by a copy of its
+   * folder.
+   */
   private def checkFollows(start: TableVersion, now: TableVersion): Unit = {
     checkSame(start, now)
     if (start.number > now.number) throw TableErrors.replaced(name, start.version)

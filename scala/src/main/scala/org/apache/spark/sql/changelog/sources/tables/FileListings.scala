@@ -16,10 +16,10 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.changelog.checkpoint.TextFile
 
 /**
- * A file at one moment.
+ * ListedFile: a file at one time.
  *
  * @param partition
- *   the values of the columns by which the table is partitioned, for its rows; empty if there are none
+ *   the values of the table's partition columns for the file's rows; empty without partitions
  */
 private[tables] case class ListedFile(
     path: String,
@@ -27,11 +27,11 @@ private[tables] case class ListedFile(
     modified: Long,
     partition: String = "") {
 
-  /** The same, whatever partition it is in. */
+  /** Returns the file without its partition. */
   def anywhere: ListedFile = copy(partition = "")
 }
 
-/** The files a table had at the versions that are still needed, next to a checkpoint. */
+/** FileListings: the table's files at each version still needed, stored beside a checkpoint. */
 private[tables] class FileListings(folder: Path, conf: Configuration) {
   private implicit val formats: Formats = Serialization.formats(NoTypeHints)
   private lazy val files = CheckpointFileManager.create(folder, conf)
@@ -60,14 +60,14 @@ private[tables] object FileListings {
   val Prefix = "listing-"
 }
 
-/** Some files of a table, by their partitions. */
+/** ListedFiles: some files of a table, by partition. */
 private[sources] class ListedFiles(
     override val rootPaths: Seq[Path],
     override val partitionSchema: StructType,
     directories: Seq[PartitionDirectory])
     extends FileIndex {
 
-  /** Spark doesn't look at filters on partitions again. */
+  /** Applies the partition filters, because Spark doesn't apply partition filters again. */
   override def listFiles(
       partitionFilters: Seq[Expression],
       dataFilters: Seq[Expression]): Seq[PartitionDirectory] =

@@ -19,11 +19,11 @@ import org.apache.spark.sql.types.{StringType, StructType, TimestampType}
 import org.apache.spark.sql.changelog.errors.TableErrors
 
 /**
- * A table of files, by the list of them: rows of new files have come. What was in a file that is gone,
- * or is another one now, nobody knows.
+ * FileTable: a table followed by the list of its files. Rows of new files are inserts. For a removed or replaced file,
+ * the old rows are unknown.
  *
  * @param folder
- *   where lists of files are kept
+ *   the folder of the file lists
  */
 private[tables] class FileTable(session: SparkSession, override val name: String, folder: Path)
     extends FollowedTable {
@@ -35,12 +35,12 @@ private[tables] class FileTable(session: SparkSession, override val name: String
 
   override def rowsOnlyCome: Boolean = true
 
-  /** What was listed last. */
+  /** The last file list. */
   private var listed: Option[Listed] = None
 
   override def now(): Listed = {
     val shared = SharedMoments.of(session, name)(list())
-    // to a view with another time zone values of partitions are other moments
+    // Partition values of type TIMESTAMP depend on the view's time zone.
     val isSame =
       shared.zone == zone || !shared.partitionSchema.exists(_.dataType == TimestampType)
     val found = if (isSame) shared else list().asIn(shared)
@@ -120,12 +120,12 @@ private[tables] class FileTable(session: SparkSession, override val name: String
 private object FileTable {
 
   /**
-   * The files of a table, by their partitions.
+   * Listed: the files of a table, by partition.
    *
    * @param columns
-   *   what tells the table's columns from others
+   *   a fingerprint of the table's columns
    * @param zone
-   *   the time zone in which values of partitions are moments
+   *   the time zone of TIMESTAMP partition values
    */
   case class Listed(
       columns: String,
@@ -136,7 +136,7 @@ private object FileTable {
     lazy val files: Set[ListedFile] =
       directories.flatMap(directory => directory.files.map(listed(directory))).toSet
 
-    /** Only some of them. */
+    /** Returns a list of some files only. */
     def of(some: Set[ListedFile]): Listed = {
       val left = directories.map { directory =>
         val name = listed(directory)
@@ -145,7 +145,10 @@ private object FileTable {
       copy(directories = left.filter(_.files.nonEmpty))
     }
 
-    /** The files of another list, in the partitions that they are in here; all, if some are others by now. */
+    /**
+     * Returns the files of another list, in this list's partitions. Returns this whole list if some files have changed
+     * since.
+     */
     def asIn(other: Listed): Listed = {
       val known = other.files.map(_.anywhere)
       val same = files.filter(file => known(file.anywhere))

@@ -8,42 +8,42 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.changelog.errors.TableErrors
 
 /**
- * A table whose changes between two of its versions can be told, of one kind.
+ * FollowedTable: a table with known changes between any two versions. Each tracking method has one implementation.
  *
- * Plans give the columns of the table, those of changes also their types, unless rows only come.
+ * Plans return the columns of the table. Plans of changes add the change type, unless the table is append-only.
  */
 private[tables] trait FollowedTable {
 
-  /** What is known of the table at one moment. */
+  /** The snapshot of the table at one time. */
   type Moment
 
-  /** What it is called in SQL. */
+  /** The table's name in SQL. */
   def name: String
 
-  /** Whether rows only come. */
+  /** Whether the table is append-only. */
   def rowsOnlyCome: Boolean
 
   def now(): Moment
 
-  /** The version of a moment. Refuses a table that can't be followed from `start` to there. */
+  /** Returns the version of a snapshot. Fails if the changes since `start` are unknown. */
   def version(start: Option[TableVersion], moment: Moment): TableVersion
 
-  /** All rows, as of a version. */
+  /** Returns all rows of a version. */
   def rows(at: TableVersion): LogicalPlan
 
-  /** What has changed after one version, up to another. */
+  /** Returns the changes after one version, up to another. */
   def changes(from: TableVersion, until: TableVersion): LogicalPlan
 
   /**
-   * How much it holds now, and how much of that has changed; none if that costs too much to know. Refuses
-   * what `version` refuses.
+   * Returns the current size and the amount changed, or None if the amount is expensive to find. Fails as `version`
+   * does.
    */
   def size(since: TableVersion): Option[TableSize]
 
-  /** Lets go what is kept of versions before one. */
+  /** Deletes data stored for earlier versions. */
   def forget(before: TableVersion): Unit = ()
 
-  /** Refuses another table of the same name, or another list of columns. */
+  /** Rejects another table of the same name, and other columns. */
   protected def checkSame(start: TableVersion, now: TableVersion): Unit = {
     if (start.id != now.id) throw TableErrors.replaced(name, start.version)
     if (start.columns != now.columns) throw TableErrors.columnsChanged(name, start.version)
@@ -51,10 +51,10 @@ private[tables] trait FollowedTable {
 }
 
 /**
- * How much a table holds, and how much of it has changed, in bytes of its files.
+ * TableSize: the size of a table, and of its changes, in bytes of its files.
  *
  * @param changed
- *   what is to be gone through to know what has changed. Of files that were written anew, rows that
- *   stayed what they were count less: they only cancel out
+ *   the bytes to read for finding the changes. Unchanged rows of rewritten files count less, because they only cancel
+ *   out.
  */
 case class TableSize(inAll: Long, changed: Long)

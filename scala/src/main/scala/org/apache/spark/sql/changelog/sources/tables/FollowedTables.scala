@@ -28,18 +28,18 @@ import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.compat.JdbcReading
 import org.apache.spark.sql.changelog.connectors.delta.{Delta, DeltaRelation, DeltaStreamOffset}
 
-/** Tells how a table can be followed, if it can. */
+/** FollowedTables: chooses the tracking method of a table. */
 object FollowedTables {
 
   /**
-   * How the table that `relation` reads is followed, or why it isn't.
+   * Returns how to follow the table of `relation`, or why not.
    *
    * @param relation
-   *   one that [[isTable]]
+   *   a relation for which [[isTable]] is true
    * @param view
-   *   the temporary view that is nothing but this relation, if it is read through one
+   *   the temporary view that consists only of this relation, if the query reads one
    * @param keepsCopies
-   *   whether tables of files are compared with a copy, too
+   *   whether file tables are compared with a copy, too
    */
   def wayOf(
       session: SparkSession,
@@ -75,7 +75,7 @@ object FollowedTables {
     }
   }
 
-  /** Whether a column has a name that is needed for what is told of changes. */
+  /** Returns whether a column's name is reserved for change data. */
   private def isTaken(column: String, relation: LogicalPlan): Boolean = {
     val names = relation match {
       case DeltaRelation(_) => Delta.ColumnsOfFeed
@@ -86,27 +86,27 @@ object FollowedTables {
 
   private val NoName = "it is read by its place with options, and not by the name of a table"
 
-  /** Whether a plan is a relation that reads a table, or something like one, which may change. */
+  /** Returns whether a plan is a relation that reads a table, which may change. */
   def isTable(plan: LogicalPlan): Boolean = plan match {
     case relation: LogicalRelation => !relation.isStreaming
     case _: DataSourceV2Relation | _: HiveTableRelation => true
     case _ => false
   }
 
-  /** Whether a relation reads one version of a table, which stays as it is. */
+  /** Returns whether a relation reads one version of a table, which never changes. */
   def isFixed(relation: LogicalPlan): Boolean = relation match {
     case DeltaRelation(table) => table.isTimeTravel
     case table: DataSourceV2Relation => table.timeTravelSpec.nonEmpty
     case _ => false
   }
 
-  /** The version of a table of Delta that a relation reads, if one was asked for. */
+  /** Returns the version of a Delta table named by the query, if any. */
   def fixedVersion(relation: LogicalPlan): Option[Long] = relation match {
     case DeltaRelation(table) if table.isTimeTravel => Some(table.snapshot.version)
     case _ => None
   }
 
-  /** What a relation reads, as people call it. */
+  /** Returns a name of the relation for people. */
   def describe(relation: LogicalPlan): String = relation match {
     case logical: LogicalRelation => nameOf(logical).getOrElse(logical.relation.toString)
     case table: DataSourceV2Relation => table.name
@@ -114,10 +114,10 @@ object FollowedTables {
   }
 
   /**
-   * How much a table holds, and how much has changed since it was read.
+   * Returns the size of a table, and the amount changed since the last read.
    *
    * @param folder
-   *   where its source keeps what it needs, below a checkpoint
+   *   the folder of the source's files, below a checkpoint
    */
   def sizeOf(
       session: SparkSession,
@@ -126,15 +126,15 @@ object FollowedTables {
       folder: Path): Option[TableSize] =
     open(session, way.options, folder).size(since)
 
-  /** The same of a Delta table that is read by its feed; none if it isn't the one that was read. */
+  /** Returns the sizes for a Delta table read by its feed. None if the stream read another table. */
   def sizeOf(session: SparkSession, table: String, read: DeltaStreamOffset): Option[TableSize] =
     new DeltaTable(session, table).size(read)
 
-  /** The columns by which the files of a table lie in partitions; none of a table that isn't one of Delta. */
+  /** Returns the partition columns of a Delta table. Returns no columns for other tables. */
   def partitionsOf(session: SparkSession, way: FollowedWay): StructType =
     filesOf(session, way).fold(new StructType)(_._2.partitionSchema)
 
-  /** The size of the partitions that meet a condition on columns, which are known by their names. */
+  /** Returns the size of the partitions that meet a condition, which refers to columns by name. */
   def bytesOf(session: SparkSession, way: FollowedWay, condition: Expression): Long =
     filesOf(session, way).fold(0L) { case (relation, files) =>
       val bound = condition.transform { case column: Attribute =>
@@ -143,7 +143,7 @@ object FollowedTables {
       files.location.listFiles(Seq(bound), Nil).flatMap(_.files).map(_.getLen).sum
     }
 
-  /** The values of partition columns, as Delta writes them, of the partitions with changed rows; none if unknown. */
+  /** Returns the partitions with changed rows, as values written by Delta. None if unknown. */
   def changedPartitions(
       session: SparkSession,
       way: FollowedWay,
@@ -155,10 +155,10 @@ object FollowedTables {
   }
 
   /**
-   * Whether two checkpoints have read a table at the same version.
+   * Returns whether two checkpoints have read a table at the same version.
    *
    * @param from
-   *   a version, and the folder of the checkpoint in which its source keeps what it needs
+   *   a version, and the folder of the source's files in the version's checkpoint
    */
   def isSameVersion(
       session: SparkSession,
@@ -181,7 +181,12 @@ object FollowedTables {
         case _ => None
       }
 
-  /** @param options those of [[TableSourceProvider]] */
+  /**
+   * Opens a table by its tracking method.
+   *
+   * @param options
+   *   the options of [[TableSourceProvider]]
+   */
   private[tables] def open(
       session: SparkSession,
       options: Map[String, String],
@@ -198,17 +203,17 @@ object FollowedTables {
     }
   }
 
-  /** What a table is read by, below what Spark puts above it. */
+  /** Returns the relation of a table, below the nodes added by Spark. */
   private[tables] def relationOf(table: DataFrame): LogicalPlan =
     findRelation(table).getOrElse {
       throw new IllegalStateException(s"no table: ${table.queryExecution.analyzed}")
     }
 
-  /** The same, of what may be no table. */
+  /** Returns the relation of a table, or None for other data frames. */
   private[tables] def findRelation(table: DataFrame): Option[LogicalPlan] =
     table.queryExecution.analyzed.collectFirst { case relation if isTable(relation) => relation }
 
-  /** What a table is read by, with the files that it has now. */
+  /** Returns the relation of a table, with its current files. */
   private[tables] def current(session: SparkSession, name: String): LogicalPlan = {
     val known = relationOf(session.table(name)) match {
       case logical: LogicalRelation => logical.catalogTable
@@ -224,7 +229,7 @@ object FollowedTables {
     relation
   }
 
-  /** Whether a name stands for the same as a relation, which may be read with options of its own. */
+  /** Returns whether a name gives an equal relation. The given relation may have further options. */
   private def isSame(session: SparkSession, name: String, relation: LogicalPlan): Boolean =
     (relationOf(session.table(name)), relation) match {
       case (Files(one), Files(other)) =>
@@ -274,7 +279,7 @@ object FollowedTables {
     case _ => None
   }
 
-  /** Whether all files that are there are those of the table. */
+  /** Returns whether the table consists of all files in its folders. */
   private def isListed(files: HadoopFsRelation): Boolean = files.location match {
     case _: InMemoryFileIndex | _: CatalogFileIndex => nameOfFormat(files).nonEmpty
     case _ => false

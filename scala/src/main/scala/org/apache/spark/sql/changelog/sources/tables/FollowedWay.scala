@@ -6,20 +6,20 @@ package org.apache.spark.sql.changelog.sources.tables
 import org.apache.spark.sql.changelog.connectors.delta.Delta
 
 /**
- * How a table is followed.
+ * FollowedWay: how a table is followed.
  *
  * @param name
- *   what the table is called in SQL
+ *   the table's name in SQL
  * @param reads
- *   what a refresh reads
+ *   the data read by a refresh, for people
  * @param rowsOnlyCome
- *   whether rows only come; if others change, all is computed anew
+ *   whether the table must be append-only. Different changes cause a recomputation.
  * @param better
- *   why it is not followed better, and what to do about it
+ *   why no better way is available, and the remedy
  * @param by
- *   what the source that gives the changes is told, where it is not the table's format that decides
+ *   the tracking method for the source, unless determined by the table's format
  * @param key
- *   the columns that identify a row, as far as that is known; none if not
+ *   the columns that identify a row; empty if unknown
  */
 final case class FollowedWay private (
     name: String,
@@ -30,13 +30,13 @@ final case class FollowedWay private (
     by: Option[String] = None,
     key: Seq[String] = Nil) {
 
-  /** Whether the table is one of Delta. */
+  /** Whether the table is a Delta table. */
   def isDelta: Boolean = by.isEmpty && !rowsOnlyCome
 
-  /** Whether the table is followed by the list of its files. */
+  /** Whether the table is followed by its list of files. */
   def isFiles: Boolean = by.isEmpty && rowsOnlyCome
 
-  /** The options of the source that gives the changes, see [[TableSourceProvider]]. */
+  /** The options of the source of changes, see [[TableSourceProvider]]. */
   def options: Map[String, String] =
     Map(FollowedWay.Table -> name) ++ by.map(FollowedWay.By -> _)
 }
@@ -76,7 +76,12 @@ object FollowedWay {
     "the rows that have changed",
     by = Some(ByChanges))
 
-  /** @param instead what would tell its changes */
+  /**
+   * Returns the way of comparing with a copy.
+   *
+   * @param instead
+   *   advice on better change tracking
+   */
   def copy(name: String, key: Seq[String], instead: String): FollowedWay = FollowedWay(
     name,
     if (key.isEmpty) "by comparing all its rows with a copy"

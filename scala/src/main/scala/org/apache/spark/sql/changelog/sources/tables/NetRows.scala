@@ -12,18 +12,18 @@ import org.apache.spark.sql.types._
 import org.apache.spark.sql.changelog.RowKind
 
 /**
- * Leaves what is left of rows that come and go when those that are the same have cancelled out.
+ * NetRows: cancels inserts and deletes of equal rows, and returns the remaining rows.
  *
- * They are told apart by what they are, and not by what Spark takes for equal, 'a' and 'A' in a
- * collation, 0.0 and -0.0.
+ * Rows are compared by their exact values, not by Spark's equality, which may equate 'a' with 'A' in a collation, and
+ * 0.0 with -0.0.
  */
 private[changelog] object NetRows {
 
-  /** Inserts and deletes; those of rows that Spark can't group are left as they are. */
+  /** Nets inserts and deletes. Rows that Spark can't group stay as they are. */
   def apply(rows: DataFrame, names: Seq[String]): DataFrame =
     if (isCountable(names.map(rows.schema(_).dataType))) netted(rows, names) else rows
 
-  /** The same, of rows that can be grouped. */
+  /** Nets inserts and deletes of rows that Spark can group. */
   def netted(rows: DataFrame, names: Seq[String]): DataFrame = {
     val sign = when(quoted(RowKind.ChangeTypeColumnName) === "insert", 1L).otherwise(-1L)
     val kind = when(col(Net) > 0, "insert").otherwise("delete")
@@ -33,11 +33,11 @@ private[changelog] object NetRows {
       .select(names.map(quoted) :+ repeated.as(RowKind.ChangeTypeColumnName): _*)
   }
 
-  /** Each row once, of the columns `names`, with the sums of what the columns `counts` say of it. */
+  /** Returns each distinct row of the columns `names` once, with the sums of the columns `counts`. */
   def summed(rows: DataFrame, names: Seq[String], counts: String*): DataFrame = {
     val types = names.map(rows.schema(_).dataType)
     val exact = names.zip(types).map { case (name, dataType) => as(name, exactly(dataType)) }
-    // out of ANSI mode Spark takes a text for one that may be no number, and casts it to such as may be NULL
+    // Outside ANSI mode, Spark expects that the cast of a text can fail, and makes its type nullable.
     val columns = names.zip(types).map {
       case (name, dataType) if exactly(dataType) == dataType => quoted(name)
       case (name, dataType) => as(name, dataType.asNullable)
@@ -49,11 +49,11 @@ private[changelog] object NetRows {
       .select(columns ++ counts.map(quoted): _*)
   }
 
-  /** Whether Spark groups rows of columns of these types. */
+  /** Returns whether Spark can group rows with columns of these types. */
   def isCountable(types: Seq[DataType]): Boolean =
     !types.exists(_.existsRecursively(_.isInstanceOf[VariantType]))
 
-  /** A type to which values of another are cast so that only the same ones are equal. */
+  /** Returns a type in which only identical values are equal. */
   def exactly(dataType: DataType): DataType = dataType match {
     case _: FloatType | _: DoubleType => StringType
     case text: StringType if !text.isUTF8BinaryCollation => StringType

@@ -11,12 +11,14 @@ import org.apache.spark.sql.classic.{Dataset, SparkSession}
 import org.apache.spark.sql.changelog.connectors.delta.DeltaRelation
 
 /**
- * The rows of a query as of one moment, for tables of which versions can be read: those of Delta. Whoever has
- * noted the versions gets the same rows again.
+ * PinnedTables: the rows of a query at pinned versions of its Delta tables. The recorded versions always give the same
+ * rows.
  */
 private[sources] object PinnedTables {
 
-  /** The versions that tables have now, in the order of the plan. None if it may give other rows again. */
+  /**
+   * Returns the current versions of the tables, in the order of the plan. None if the plan's result is not repeatable.
+   */
   def versions(session: SparkSession, plan: LogicalPlan): Option[Seq[TableVersion]] = {
     val (pinned, others) = plan.collectLeaves().partition(isPinned)
     val tables = pinned.map(FollowedTables.wayOf(session, _, None, keepsCopies = true).toOption)
@@ -25,7 +27,7 @@ private[sources] object PinnedTables {
     } else None
   }
 
-  /** What a plan gives where tables have the versions that were noted of them. */
+  /** Returns the plan over the recorded versions of the tables. */
   def at(session: SparkSession, plan: LogicalPlan, versions: Seq[TableVersion]): LogicalPlan = {
     val remaining = versions.iterator
     val pinned = plan.transformUp {
@@ -33,7 +35,7 @@ private[sources] object PinnedTables {
         val version = remaining.next()
         val rows = new DeltaTable(session, version.table).rowsOnce(version)
         val columns = leaf.output.map { column =>
-          // one that the table has got since has no values then
+          // A column added later is NULL in this version.
           val found =
             rows.output.find(_.name == column.name).getOrElse(Literal(null, column.dataType))
           Alias(found, column.name)(column.exprId, column.qualifier, Some(column.metadata))
@@ -53,7 +55,7 @@ private[sources] object PinnedTables {
     case other => FollowedTables.isFixed(other)
   }
 
-  /** Whether the same rows of tables always give the same. */
+  /** Returns whether the same source rows always give the same result. */
   private def isRepeatable(plan: LogicalPlan): Boolean =
     plan.deterministic && !plan.containsPattern(CURRENT_LIKE) && plan.subqueriesAll.isEmpty &&
       !plan.exists {

@@ -9,9 +9,9 @@ import java.util.concurrent.ConcurrentHashMap
 import org.apache.spark.sql.classic.SparkSession
 
 /**
- * Lets all views that one statement refreshes see a table at one moment, at which it is looked at once.
+ * SharedMoments: lets all views refreshed by one statement read a table at the same version.
  *
- * Threads of queries know the statement by a property, which they have of the thread that starts them.
+ * A local property names the statement. Threads of queries inherit the property from their starting thread.
  */
 object SharedMoments {
   private val Property = "spark.sql.changelog.statement"
@@ -22,7 +22,7 @@ object SharedMoments {
     val moments = new ConcurrentHashMap[String, AnyRef]()
   }
 
-  /** Within `body` every table is looked at once. */
+  /** Runs `body`. Each table's snapshot is taken once within. */
   def within[T](session: SparkSession)(body: => T): T = {
     val context = session.sparkContext
     val before = context.getLocalProperty(Property)
@@ -37,21 +37,21 @@ object SharedMoments {
     }
   }
 
-  /** Since when views share what they see of tables, if they do. */
+  /** Returns the start of the sharing statement, if any. */
   def began(session: SparkSession): Option[Long] = statementOf(session).map(_.began)
 
-  /** What is known of a table, which `look` finds out unless another view of the statement has. */
+  /** Returns the shared snapshot of a table. The first view of the statement takes the snapshot by `look`. */
   private[tables] def of[M <: AnyRef](session: SparkSession, table: String)(look: => M): M =
     shared(session).fold(look) { moments =>
-      // a query that waits for another here would have looked itself
+      // A query waiting here for another query would have taken its own snapshot otherwise.
       moments.computeIfAbsent(table, _ => look).asInstanceOf[M]
     }
 
-  /** Lets a table be looked at once more; false if no view shares what is known of it. */
+  /** Discards the shared snapshot of a table. Returns false if the table has no shared snapshot. */
   private[tables] def forget(session: SparkSession, table: String): Boolean =
     shared(session).exists(_.remove(table) != null)
 
-  /** Lets all tables be looked at once more, as when what was seen of one is no longer there. */
+  /** Discards all shared snapshots, for example after a table has lost the version. */
   def forgetAll(session: SparkSession): Unit = shared(session).foreach(_.clear())
 
   private def shared(session: SparkSession): Option[ConcurrentHashMap[String, AnyRef]] =

@@ -17,16 +17,16 @@ import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.checkpoint.TextFile
 
 /**
- * Copies of a table's rows, next to a checkpoint.
+ * TableCopies: copies of a table's rows, beside a checkpoint.
  *
  * {{{
  *   <folder>/version-7           names the copy of version 7
  *   <folder>/copy-<id>/rows      all rows
- *   <folder>/copy-<id>/changes   what differs from the version before
- *   <folder>/lent-<id>           names a copy that somebody else reads, too
+ *   <folder>/copy-<id>/changes   the differences from the previous version
+ *   <folder>/lent-<id>           names a copy with a second reader
  * }}}
- * Names of columns are left out: those of databases differ in case only, and have signs that files
- * don't take.
+ * Copies have generated column names. The names of a database's columns may differ only in case, or contain characters
+ * not permitted in files.
  */
 private[tables] class TableCopies(session: SparkSession, folder: Path, table: StructType) {
   import TableCopies._
@@ -34,7 +34,7 @@ private[tables] class TableCopies(session: SparkSession, folder: Path, table: St
   private val hadoopConf = session.sessionState.newHadoopConf()
   private val files: FileSystem = folder.getFileSystem(hadoopConf)
 
-  /** What the columns are called in a copy. */
+  /** The column names in a copy. */
   val columns: Seq[String] = table.indices.map(place => s"c$place")
 
   private val schema: StructType = {
@@ -43,7 +43,7 @@ private[tables] class TableCopies(session: SparkSession, folder: Path, table: St
     StructType(fields.toSeq)
   }
 
-  /** Makes a copy, and tells what it is called. */
+  /** Writes a copy, and returns the copy's name. */
   def write(rows: DataFrame): String = {
     val copy = s"$Copy${UUID.randomUUID}"
     rows.toDF(columns: _*).write.parquet(rowsOf(copy))
@@ -60,10 +60,10 @@ private[tables] class TableCopies(session: SparkSession, folder: Path, table: St
       .schema(schema.add(RowKind.ChangeTypeColumnName, StringType))
       .parquet(changesOf(copy))
 
-  /** From now on a version consists of a copy. */
+  /** Makes a copy the content of a version. */
   def name(version: Long, copy: String): Unit = file(version).write(copy)
 
-  /** The copy of a version. */
+  /** Returns the copy of a version. */
   def named(version: Long): String = file(version).read()
 
   def delete(copy: String): Unit = {
@@ -71,7 +71,7 @@ private[tables] class TableCopies(session: SparkSession, folder: Path, table: St
     ()
   }
 
-  /** Deletes what a refresh has left that ended before its version was decided on. */
+  /** Deletes the remains of a refresh that ended before its version was recorded. */
   def deleteUnnamed(): Unit = {
     val named = versions.map(this.named).toSet
     deleteUnlent(listed(Copy).filterNot(named))
@@ -81,12 +81,13 @@ private[tables] class TableCopies(session: SparkSession, folder: Path, table: St
     val (old, kept) = versions.partition(_ < version)
     val named = kept.map(this.named).toSet
     val copies = old.map(this.named).filterNot(named)
-    // before looking for who reads them: who begins to does so before he looks for the version
+    // Version files are deleted before the search for loans, because a new reader creates a loan before checking the
+    // version file.
     old.foreach(version => files.delete(path(version), false))
     deleteUnlent(copies)
   }
 
-  /** What is lent is deleted later, as a copy without a name. */
+  /** Deletes copies without loans. A lent copy is deleted later, as a copy without a name. */
   private def deleteUnlent(copies: Seq[String]): Unit =
     if (copies.nonEmpty) {
       val oldest = System.currentTimeMillis() - LongestLoan.toMillis
@@ -119,18 +120,18 @@ private[sources] object TableCopies {
   private[tables] val Version = "version-"
   private val Lent = "lent-"
 
-  /** Whether a file is one that names the copy of a version. */
+  /** Returns whether a file names the copy of a version. */
   def isNamedBy(name: String): Boolean = name.startsWith(Version)
 
-  /** After that time nobody is taken to read any more what he has borrowed: his process may have ended. */
+  /** Older loans count as abandoned, because the reader's process may have ended. */
   private val LongestLoan = Duration.ofDays(1)
 
   /**
-   * Lets a second folder have the copy of a version. It stays where it is, and is not deleted before the
-   * loan is closed. Fails if there is no such file any more.
+   * Gives a second folder access to the copy of a version. The copy stays in place, and is not deleted before the loan
+   * is closed. Fails if the version's file no longer exists.
    *
    * @param version
-   *   the file that names it
+   *   the name of the version's file
    */
   def lend(folder: Path, version: String, into: Path, hadoopConf: Configuration): Closeable = {
     val files = folder.getFileSystem(hadoopConf)
@@ -143,7 +144,7 @@ private[sources] object TableCopies {
     }
     new TextFile(loan, hadoopConf).write(copy)
     try {
-      // who deletes a version looks for loans after that
+      // The deletion of a version searches for loans after deleting this file.
       if (!named.exists) throw new FileNotFoundException(s"${new Path(folder, version)}")
       val place = files.makeQualified(new Path(folder, copy))
       new TextFile(new Path(into, version), hadoopConf).write(place.toString)

@@ -9,11 +9,11 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.connector.read.streaming.SparkDataStream
 
 /**
- * What a batch brings of a table, which is looked up when the batch is optimized: Spark also asks a
- * source for batches that it won't run, and columns that nobody reads are not read.
+ * TableRows: a batch of a table's rows, read when the batch is optimized. Spark also asks a source for batches that
+ * never run. After optimization, unused columns are not read.
  *
  * @param read
- *   the rows, as a plan that is no stream
+ *   returns the rows as a batch plan
  */
 case class TableRows(
     override val output: Seq[Attribute],
@@ -33,14 +33,14 @@ case class TableRows(
   override def simpleString(maxFields: Int): String =
     s"TableRows ${output.mkString("[", ", ", "]")}"
 
-  /** The rows, as a plan that is no stream. */
+  /** Returns the rows as a batch plan. */
   def atRest: LogicalPlan = {
     val rows = stream.foldLeft(read()) { (plan, stream) =>
       plan.transformUp { case leaf: StreamSourceAwareLogicalPlan => leaf.withStream(stream) }
     }
     Project(
       output.zip(rows.output).map { case (column, found) =>
-        // a comment on a nested field may have come since
+        // The comments of nested fields may have changed.
         val isSame = found.dataType == column.dataType
         val value = if (isSame) found else Cast(found, column.dataType)
         Alias(value, column.name)(exprId = column.exprId)
@@ -49,7 +49,10 @@ case class TableRows(
   }
 }
 
-/** Looks up what a batch brings of tables, before it is optimized and sources are in subqueries. */
+/**
+ * ReadTableRows: replaces [[TableRows]] by the rows of the batch, before optimization, and before sources move into
+ * subqueries.
+ */
 object ReadTableRows extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan =
     if (!plan.exists(_.isInstanceOf[TableRows])) plan

@@ -16,10 +16,9 @@ import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.sources.LatestOffsetSource
 
 /**
- * The changes of a table, from one of its versions to another. The first batch has all its rows.
+ * TableSource: streams the changes of a table between versions. The first batch has all rows.
  *
- * A query that ends when it has read what is there decides on the versions of all its tables before
- * it reads any.
+ * A query that stops after the available data chooses the versions of all tables before reading any table.
  */
 private[tables] class TableSource(
     session: SparkSession,
@@ -27,7 +26,7 @@ private[tables] class TableSource(
     override val schema: StructType)
     extends LatestOffsetSource {
 
-  /** Up to where all is read, if that was decided. */
+  /** The snapshot to read up to, if chosen at the start. */
   private var decided: Option[table.Moment] = None
 
   override def prepareForTriggerAvailableNow(): Unit = decided = Some(table.now())
@@ -36,7 +35,7 @@ private[tables] class TableSource(
     val from = Option(start).map(versionOf)
     try table.version(from, decided.getOrElse(table.now()))
     catch {
-      // another process may have refreshed this view since the moment that is shared
+      // Another process may have refreshed this view since the shared snapshot.
       case _: AnalysisException if SharedMoments.forget(session, table.name) =>
         val now = table.now()
         decided = decided.map(_ => now)

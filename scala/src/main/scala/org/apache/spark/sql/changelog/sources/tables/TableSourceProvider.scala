@@ -15,9 +15,11 @@ import org.apache.spark.sql.types.{StringType, StructType}
 import org.apache.spark.sql.changelog.RowKind
 
 /**
- * The streaming source `changelog-table-changes`, by which views follow tables. Options are `table`, the
- * name of one, and `by`: `copy`, if all rows are to be compared with a copy, or `changes`, those that
- * its catalog gives; without it, what changes is told by the table's format.
+ * TableSourceProvider: the streaming source `changelog-table-changes`, by which views follow tables. The source has two
+ * options:
+ *   - `table`: the table's name.
+ *   - `by`: `copy` to compare all rows with a copy, or `changes` to read the changes from the catalog. By default, the
+ *     table's format decides.
  */
 class TableSourceProvider extends StreamSourceProvider with DataSourceRegister {
 

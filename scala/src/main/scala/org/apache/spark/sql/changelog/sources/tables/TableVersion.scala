@@ -15,16 +15,16 @@ import org.apache.spark.sql.execution.streaming.Offset
 import org.apache.spark.sql.types.{DataType, StructField, StructType}
 
 /**
- * A table at one moment, as an offset of a stream.
+ * TableVersion: a table at one time, as an offset of a stream.
  *
  * @param table
- *   its name, as one would write it in SQL
+ *   the table's name in SQL
  * @param id
- *   what tells it from another table of the same name; empty if nothing does
+ *   distinguishes the table from another table of the same name, as far as possible; otherwise empty
  * @param columns
- *   what tells its columns from others
+ *   a fingerprint of the table's columns
  * @param version
- *   what tells its rows at that moment. Where it isn't a catalog's own, it is a number that grows
+ *   identifies the table's rows at this time: a catalog's version, otherwise an increasing number
  */
 case class TableVersion(table: String, id: String, columns: String, version: String)
     extends Offset {
@@ -32,7 +32,7 @@ case class TableVersion(table: String, id: String, columns: String, version: Str
     Map("table" -> table, "id" -> id, "columns" -> columns, "version" -> version))(
     TableVersion.formats)
 
-  /** The version, where it is a number. */
+  /** The version as a number, if numeric. */
   private[tables] def number: Long = version.toLong
 
   private[tables] def at(number: Long): TableVersion = copy(version = number.toString)
@@ -41,17 +41,17 @@ case class TableVersion(table: String, id: String, columns: String, version: Str
 object TableVersion {
   private val formats: Formats = Serialization.formats(NoTypeHints)
 
-  /** What an offset says. */
+  /** Returns the version in an offset's JSON. */
   def parse(json: String): TableVersion = {
     implicit val used: Formats = formats
     val read = Serialization.read[Map[String, String]](json)
     TableVersion(read("table"), read("id"), read("columns"), read("version"))
   }
 
-  /** The version of an offset's JSON, if it is an offset of this kind. */
+  /** Returns the version in an offset's JSON, if the source is of this kind. */
   def find(json: String): Option[TableVersion] = Try(parse(json)).toOption
 
-  /** What is needed to tell what comes after an offset, if the names are of what a source has kept. */
+  /** Returns the source file needed to continue after an offset, given the names of the source's files. */
   def keptFor(offset: String, names: Set[String]): Option[String] = for {
     at <- find(offset)
     prefix <- Seq(FileListings.Prefix, TableCopies.Version)
@@ -59,10 +59,10 @@ object TableVersion {
   } yield prefix + at.version
 
   /**
-   * A text that two schemas have in common if their columns have the same names and types, in order.
+   * Returns a text that is equal for schemas with equal column names and types, in order.
    *
    * @param more
-   *   what else tells columns apart
+   *   further distinctions between columns
    */
   def fingerprint(schema: StructType, more: String*): String = {
     val columns = schema.map(field => s"${field.name} ${ofRows(field.dataType).json}")
@@ -71,7 +71,7 @@ object TableVersion {
     f"${schema.size}-${sum.getValue}%08x"
   }
 
-  /** A type without what may be said of nested fields beside it, such as comments: no row tells of it. */
+  /** Returns a type without metadata of nested fields, such as comments, because rows contain no metadata. */
   def ofRows(dataType: DataType): DataType = dataType.asNullable.transformRecursively {
     case struct: StructType =>
       StructType(struct.map(field => StructField(field.name, ofRows(field.dataType))))

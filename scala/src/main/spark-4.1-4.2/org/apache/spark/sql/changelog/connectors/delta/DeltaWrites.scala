@@ -56,7 +56,7 @@ private[delta] class DeltaWrites private (
         val changes = new RowChanges(identity, collected)
         try DeltaConflicts.passing(commit(changes, batch))
         catch {
-          // another version of Delta; MERGE also skips an already written batch
+          // The installed version of Delta is incompatible. MERGE also skips an already written batch.
           case error: LinkageError =>
             logWarning(log"A batch is left to MERGE", error)
             false
@@ -191,17 +191,20 @@ private[delta] object DeltaWrites extends Logging {
     Option.when(obstacle.isEmpty)(new DeltaWrites(session, table, identity, application))
   }
 
-  /** Runs statements whose commits are checked against the fences of this thread, and change `properties`, too. */
+  /** Runs statements whose commits check the fences of this thread, and also change `properties`. */
   def observed[T](properties: Option[DeltaProperties])(body: => T): T =
     TransactionExecutionObserver.withObserver(new Observer(properties))(body)
 
-  /** Delta refuses to change metadata once files are written, which matters for columns only. */
+  /**
+   * Delta rejects a change of metadata after files are written, because columns could differ. A change of properties is
+   * safe.
+   */
   private lazy val setMetadata =
     classOf[OptimisticTransaction].getMethod("newMetadata_$eq", classOf[Option[_]])
 
   /**
-   * Makes a transaction fail if its writer has lost a fence since it began. Who takes the fence changes a property of
-   * the table after that, with which Delta lets no transaction commit that began before.
+   * Observer: fails a transaction whose writer has lost a fence since the transaction began. The new holder of the
+   * fence changes a table property. Delta then rejects commits of older transactions.
    */
   private class Observer(properties: Option[DeltaProperties])
       extends TransactionExecutionObserver {
