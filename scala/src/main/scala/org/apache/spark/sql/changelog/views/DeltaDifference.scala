@@ -16,12 +16,12 @@ import org.apache.spark.sql.changelog.sinks.table.RowMerge
 import org.apache.spark.sql.changelog.sources.tables.NetRows
 
 /**
- * DeltaDifference: the changes that turn the rows of a Delta table into other rows, in one commit.
+ * DeltaDifference: replaces the rows of a Delta table by new rows, and writes only the differences, in a single commit.
  *
  * {{{
  *   there    a 1, b 2, c 3, c 3        _gone  _before
  *   rows     a 1, b 4, c 3         =>  false  b 2      b 4    the only rows of their key
- *                                      true   c 3      c 3    deletes all equal rows
+ *                                      true   c 3      c 3    deletes equal rows
  *                                      false  NULL     c 3    inserts each remaining copy
  * }}}
  * Rows are compared by their exact values, not by Spark's equality.
@@ -31,7 +31,7 @@ import org.apache.spark.sql.changelog.sources.tables.NetRows
  * @param rows
  *   the new rows, in the columns of the table and the added columns
  * @param key
- *   columns that identify one of `rows`, if known
+ *   key columns of `rows`, if known
  * @param within
  *   the rows of the table to compare. The table keeps the remaining rows.
  */
@@ -90,7 +90,7 @@ private class DeltaDifference(
     new RowMerge(session, table, names)(changes, condition, clause)
   }
 
-  /** Adds to each counted row the row it replaces, and omits the replaced rows. */
+  /** Pairs each counted row with the replaced row, and omits the replaced rows. */
   private def paired(counted: DataFrame): DataFrame = {
     val ofKey = Window.partitionBy(columns(key.getOrElse(Nil)): _*)
     val isPair = sum(Were).over(ofKey) === 1 && sum(Are).over(ofKey) === 1

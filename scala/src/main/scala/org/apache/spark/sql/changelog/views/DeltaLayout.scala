@@ -50,7 +50,7 @@ class DeltaLayout(view: KeptView) {
         s"A column whose name has a backtick, as $name has,",
         "Delta can't merge changes into it. Give it another name by AS, or store the view USING parquet.")
     }
-    // Spark and Delta parse the names of such columns a second time, without quotes.
+    // Spark and Delta parse these columns' names a second time, without quotes.
     (partitioned ++ clustered).find(!_.fieldNames.forall(_.matches("[A-Za-z_]\\w*"))).foreach {
       column =>
         throw ViewErrors.clauseNotSupported(
@@ -89,7 +89,7 @@ class DeltaLayout(view: KeptView) {
       writer.partitionedBy(columns.head, columns.tail: _*)
     } else writer
 
-  /** Restores the clustering after a commit that replaced all rows, because Delta forgets the clustering there. */
+  /** Restores the clustering after a replacement of the whole table, because Delta forgets the clustering. */
   def cluster(session: SparkSession): Unit =
     if (clustered.nonEmpty) {
       session.sql(s"ALTER TABLE ${view.sql} CLUSTER BY (${list(clustered)})")

@@ -24,7 +24,7 @@ import org.apache.spark.sql.changelog.sinks.{SinkInput, SinkOptions}
 
 /**
  * DeltaStorage: stores a view in a Delta table and merges each batch into the table once. Delta records the batch in
- * the batch's commit. The change data feed is on, so that other queries can read the changes.
+ * the batch's commit. The change data feed is on for readers of the changes.
  *
  * {{{
  *   <table>/_delta_log, …                  rows, and the definition among the properties
@@ -115,8 +115,8 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
   }
 
   /**
-   * Replaces all rows, or the differing rows only, in the same table, because other queries may read the table's
-   * changes. The same commit records the generation and changes the view's definition.
+   * Replaces all rows, or the differing rows only, in place, because queries may read the table's changes. The same
+   * commit records the generation and changes the view's definition.
    */
   override def replace(
       view: KeptView,
@@ -202,8 +202,8 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
     }
 
   /**
-   * Removes the columns from Spark's catalog. A recreated table has columns there, a created table does not. Delta does
-   * not update columns in the catalog, and refuses to stream a table whose catalog columns are outdated.
+   * Removes the columns from Spark's catalog. A recreated table has columns in the catalog, a created table does not.
+   * Delta does not update columns in the catalog, and refuses to stream a table whose catalog columns are outdated.
    */
   private def forgetColumns(view: KeptView): Unit = {
     val catalog = session.sessionState.catalog
@@ -214,12 +214,12 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
   }
 
   /**
-   * Records in the commit the generation that the rows belong to from now on.
+   * Records the generation of the rows in the commit.
    *
    * @param writing
    *   the session of the rows, which also commits
    * @param queryId
-   *   the query whose first batch is these rows, if any
+   *   the query with these rows as first batch, if any
    */
   private def noting(view: KeptView, writing: SparkSession, queryId: Option[String])(
       commit: => Unit): Unit = {

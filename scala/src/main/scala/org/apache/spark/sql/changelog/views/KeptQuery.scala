@@ -18,7 +18,7 @@ class KeptQuery(session: SparkSession, kind: ViewKind, val plan: LogicalPlan) {
   /** Whether the query reads a stream of changes. */
   lazy val isStreaming: Boolean = toChangelog(OutputMode.Retract).streaming
 
-  /** The columns that identify a row, if known. The view replaces rows by these columns. */
+  /** The key columns, if known. The view replaces rows by these columns. */
   lazy val key: Option[Seq[String]] = {
     val keys = output.upsertKeys.filter(SinkInput.isComparable)
     val chosen = if (keys.isEmpty) None else explained(mode(hasKey = true)).key
@@ -28,7 +28,7 @@ class KeptQuery(session: SparkSession, kind: ViewKind, val plan: LogicalPlan) {
   /** The plan of the changes, as shown by EXPLAIN. */
   lazy val output: ChangelogOutput = {
     val output = explained(mode(hasKey = false))
-    // Warnings advise a reader who could ask for other changes. A view's storage cannot.
+    // Warnings advise readers to ask for different changes. A view's storage cannot.
     val explanation =
       Explanation(output.explanation.mode)(output.explained.copy(warnings = Nil))
     output.copy(explanation = explanation)

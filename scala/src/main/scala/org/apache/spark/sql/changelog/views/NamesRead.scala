@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnresolvedWith}
 
 import org.apache.spark.sql.changelog.views.changes.ChangesFunction
 
-/** Finds the names of all tables and views read by a parsed query, including its subqueries. */
+/** Finds the names of the tables and views read by a parsed query and by subqueries. */
 object NamesRead {
   def apply(query: LogicalPlan): Seq[Seq[String]] = all(query, Set.empty) {
     case (relation: UnresolvedRelation, hidden) =>
@@ -31,8 +31,8 @@ object NamesRead {
     parts.size == 1 && hidden.contains(parts.head.toLowerCase)
 
   /**
-   * Returns the names hidden by common table expressions: in each expression's query, which sees the expressions before
-   * it, and in the main query.
+   * Returns the names hidden by common table expressions: in the main query, and in each expression's query, where only
+   * earlier expressions are visible.
    *
    * @param hidden
    *   the names hidden around the `WITH`
@@ -43,7 +43,7 @@ object NamesRead {
     (if (tables.allowRecursion) before.tail else before.init, before.last)
   }
 
-  /** Collects `found` at all nodes of a query, given the names hidden at each node. */
+  /** Collects `found` at every node of a query, given the names hidden at the node. */
   private def all[T](query: LogicalPlan, hidden: Set[String])(
       found: PartialFunction[(LogicalPlan, Set[String]), Seq[T]]): Seq[T] = query match {
     case tables: UnresolvedWith =>

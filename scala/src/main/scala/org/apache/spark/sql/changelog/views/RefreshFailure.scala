@@ -67,7 +67,7 @@ object RefreshFailure {
   private def firstSentence(message: String): String =
     message.linesIterator.next().split("(?<=\\.) ", 2).head
 
-  /** The query reads its tables in another way than the recorded query. */
+  /** The query and the recorded query read tables in different ways. */
   private val Changed = Set("CHANGELOG_QUERY_CHANGED")
 
   /** An upstream view was recreated as files, and one snapshot has a column of another type. */

@@ -23,8 +23,8 @@ import org.apache.spark.sql.changelog.errors.ViewErrors
 import org.apache.spark.sql.changelog.views.commands.ChangeViews
 
 /**
- * RefuseViewWrites: rejects statements that write a view's table, whose rows come from the view's query. The queries of
- * views write in separate sessions.
+ * RefuseViewWrites: rejects statements that write a view's table. The rows must come from the view's query. The queries
+ * of views write in separate sessions.
  */
 class RefuseViewWrites(creator: SparkSession) extends Rule[LogicalPlan] {
   import RefuseViewWrites._
@@ -77,7 +77,7 @@ object RefuseViewWrites {
 
 /**
  * DropViewsWhole: turns `DROP TABLE v` and `DROP VIEW v` into `DROP MATERIALIZED VIEW v` if `v` is a materialized view.
- * Spark's statements drop only the table or the catalog's view, and leave rows and checkpoint in other folders.
+ * Spark's statements drop only the table or the catalog's view, and leave rows and checkpoint behind.
  */
 class DropViewsWhole(creator: SparkSession) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan match {

@@ -25,24 +25,24 @@ object Replacement {
   /** Recreates the table, because the definition or the columns changed. Readers of the changes see another table. */
   case object Anew extends Replacement(isOfAll = true)
 
-  /** Replaces all rows. */
+  /** Replaces the whole table. */
   case object OfAll extends Replacement(isOfAll = true)
 
   /**
    * Replaces only the differing rows. New columns come last, with NULL in the old rows.
    *
    * @param key
-   *   columns that identify a new row, if known. A row with an existing key is an update.
+   *   key columns of the new rows, if known. A row with an existing key is an update.
    */
   case class OfDifference(key: Option[Seq[String]]) extends Replacement(isOfAll = false)
 
   /**
-   * Replaces the differing rows among the rows that meet a condition, and leaves the remaining rows.
+   * Replaces the differing rows among the rows under a condition, and leaves the remaining rows.
    *
    * @param condition
    *   true or false for each row
    * @param key
-   *   columns that identify a row, if known
+   *   key columns, if known
    */
   case class Within(condition: Column, key: Option[Seq[String]])
       extends Replacement(isOfAll = false)

@@ -19,7 +19,7 @@ import org.apache.spark.sql.changelog.views.commands.CreateKeptView
 /**
  * ResolveViewStatements: replaces statements that Spark can parse but not run by commands.
  *
- * Runs with Spark's first rules, so the query inside stays text. The command analyzes the query later, as a view's
+ * Runs with Spark's first rules, where the query is still text. The command analyzes the query later, as a view's
  * query. The rule never sees Spark's own pipelines.
  */
 object ResolveViewStatements extends Rule[LogicalPlan] {
@@ -47,7 +47,7 @@ object ResolveViewStatements extends Rule[LogicalPlan] {
   private def leavesOutFirstRules: Boolean =
     SQLConf.get.getConf(StaticSQLConf.CATALOG_IMPLEMENTATION) == "hive"
 
-  /** Returns whether Spark is reading the definition of a pipeline, whose statements belong to Spark. */
+  /** Returns whether Spark is reading the definition of a pipeline. A pipeline's statements belong to Spark. */
   def isInPipeline: Boolean = StackWalker.getInstance.walk[Boolean](
     _.anyMatch(_.getClassName.startsWith("org.apache.spark.sql.pipelines.")))
 

@@ -41,13 +41,13 @@ private[views] class RowsAtOnce(query: ViewQuery) {
   private val session = query.session
 
   /**
-   * Pins the sources, and passes the rows to `write` with the query id known to sinks. Returns whether there was
-   * anything to read.
+   * Pins the sources, and passes the rows to `write` with the query id known to sinks. Returns false if the sources
+   * were empty.
    *
    * @param checkpoint
    *   a new checkpoint for the query
    * @param restrict
-   *   selects the source rows to read. If the result is None, nothing is written.
+   *   selects the source rows to read. On None, nothing is written.
    */
   def compute(checkpoint: Path, restrict: RowsAtOnce.Read => Option[RowsAtOnce.Read] = Some(_))(
       write: (DataFrame, String) => Unit): Boolean = {
@@ -97,14 +97,14 @@ private[views] object RowsAtOnce {
           rows)
     }
 
-  /** Reads inserted rows as plain rows, so nothing needs netting. */
+  /** Reads inserted rows as plain rows, to avoid netting. */
   def withoutChanges(query: LogicalPlan): LogicalPlan =
     query.transformDownWithSubqueries {
       case source: FromChangelog if source.streaming && onlyInserts(source) =>
         Project(source.output, source.child)
     }
 
-  /** Returns whether the inserted rows of a source are all its rows. */
+  /** Returns whether a source has inserted rows only. */
   private def onlyInserts(source: FromChangelog): Boolean =
     source.input == InputMode.Retract && source.sequence.isEmpty && !source.skipsBadRows &&
       source.unavailable.isEmpty && source.duplicates == Duplicates.Trust &&

@@ -13,7 +13,7 @@ import org.apache.spark.sql.streaming.StreamingQuery
 import org.apache.spark.sql.changelog.errors.ViewErrors
 import org.apache.spark.sql.changelog.views.history.{RefreshError, RefreshHistory, RefreshReport}
 
-/** RunningViews: the queries that keep views current in this process, until stopped. */
+/** RunningViews: the running queries of views in this process. */
 object RunningViews {
   private val queries = new ConcurrentHashMap[String, Running]()
 
@@ -42,7 +42,7 @@ object RunningViews {
   def last(view: KeptView): Option[StreamingQuery] =
     Option(queries.get(key(view))).map(_.query)
 
-  /** Stops the view's query, and reports the work of its run. */
+  /** Stops the view's query, and reports the work done. */
   def stop(view: KeptView): Option[RefreshReport] =
     Option(queries.remove(key(view))).map { running =>
       running.stop()
@@ -59,7 +59,7 @@ object RunningViews {
     }
   }
 
-  /** Stops all queries, for example when the process ends. */
+  /** Stops every query, for example when the process ends. */
   def stopAll(): Unit = queries.keySet.asScala.toSeq.foreach { key =>
     Option(queries.remove(key)).foreach(_.stop())
   }

@@ -28,7 +28,7 @@ import org.apache.spark.sql.changelog.views.files.{
 
 /**
  * SnapshotStorage: stores a view as immutable files. Each batch writes all rows into new files, and then repoints a
- * Spark view to these files. Readers in any session see this catalog change at once, unlike a change in a table's
+ * Spark view to these files. Readers in every session see the catalog change at once, unlike a change in a table's
  * files.
  *
  * {{{
@@ -141,8 +141,8 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
   }
 
   /**
-   * Returns the default folder of a table of this name, unless the folder contains parts of another view. Such a view
-   * may be renamed, be known to another catalog, or be left by a process that ended during the drop.
+   * Returns the default folder of a table of this name, unless the folder contains parts of another view. The view may
+   * be renamed, belong to another catalog, or be left by an interrupted drop.
    */
   private def newHome(name: TableIdentifier): Path = {
     val path = new Path(catalog.defaultTablePath(name))
@@ -234,7 +234,7 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
 
 object SnapshotStorage {
 
-  /** Serializes changes to definitions within this process, because a running query publishes its batches. */
+  /** Serializes changes to definitions within this process, because a running query publishes batches. */
   def alone[T](change: => T): T = synchronized(change)
 
   /** The folder of rows not written by a batch. */

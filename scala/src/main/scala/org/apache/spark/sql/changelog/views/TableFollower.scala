@@ -34,8 +34,8 @@ import org.apache.spark.sql.changelog.sources.tables._
  *                                 +- FromChangelog
  *                                    +- changes of customers, a stream
  * }}}
- * At this point, temporary views, common table expressions and other views are replaced by their queries. Inputs of
- * `from_changelog` and `lookup` keep their own way of reading.
+ * At this point, temporary views, common table expressions and ordinary views are replaced by their queries. Inputs of
+ * `from_changelog` and `lookup` stay unchanged.
  *
  * @param keepsCopies
  *   whether file tables are compared with a copy of their rows
@@ -103,7 +103,7 @@ class TableFollower(session: SparkSession, keepsCopies: Boolean, reader: ViewRea
    * Returns the table's changes as a table, or the unchanged relation.
    *
    * @param view
-   *   the temporary view that stands for exactly this table, if the query reads one
+   *   the temporary view for exactly this table, if the query reads such a view
    */
   private def follow(relation: LogicalPlan, view: Option[String]): LogicalPlan =
     if (FollowedTables.isFixed(relation)) relation
@@ -120,7 +120,7 @@ class TableFollower(session: SparkSession, keepsCopies: Boolean, reader: ViewRea
   }
 
   private def changesOf(way: FollowedWay, relation: LogicalPlan): LogicalPlan = {
-    // All readers of a table share one source, and therefore read the same version.
+    // Readers of a table share a source, and therefore read the same version.
     val source = sources.getOrElseUpdate(
       way.name,
       (way, DataSource(session, TableSourceProvider.Name, options = way.options)))

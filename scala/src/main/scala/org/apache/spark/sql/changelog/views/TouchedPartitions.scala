@@ -57,7 +57,7 @@ private[views] class TouchedPartitions(query: ViewQuery, checkpoint: Path) {
     if (isSameQuery) changed(before, after) else None
   }
 
-  /** Returns whether the names in the query still mean what they meant when the view's rows were computed. */
+  /** Returns whether the names in the query have kept their meaning since the view's rows were computed. */
   private def isSameQuery: Boolean = {
     val file = new QueryRecordFile(checkpoint, session.sessionState.newHadoopConf())
     val current =
@@ -227,8 +227,8 @@ private[views] object TouchedPartitions {
   }
 
   /**
-   * Returns the columns of a plan that are functions of some columns of one leaf. A filter on these columns gives the
-   * same rows above the plan and above the leaf.
+   * Returns the columns of a plan computed from some columns of a leaf only. A filter on these columns gives the same
+   * rows above the plan and above the leaf.
    */
   private[views] def derivedColumns(
       plan: LogicalPlan,
@@ -247,7 +247,7 @@ private[views] object TouchedPartitions {
       }
     }
 
-  /** Returns whether a plan computes the same rows in every run over the same input, without ties. */
+  /** Returns whether a plan over unchanged input computes equal rows in every run, without ties. */
   private def isExact(plan: LogicalPlan): Boolean = !plan.exists {
     case _: GlobalLimit | _: LocalLimit | _: Offset | _: Window | _: Deduplicate | _: Sample =>
       true

@@ -135,7 +135,7 @@ class ViewCatalog(session: SparkSession) {
  * KeptView: the name, the columns and the definition of an existing view.
  *
  * @param layout
- *   the partitioning of a table to be created. An existing table knows its own.
+ *   the partitioning of a table to be created. An existing table knows the partitioning.
  */
 case class KeptView(
     name: TableIdentifier,

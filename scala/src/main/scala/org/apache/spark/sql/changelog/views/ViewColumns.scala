@@ -13,7 +13,7 @@ import org.apache.spark.sql.changelog.errors.ViewErrors
 /**
  * ViewColumns: the column names and comments given by the view's statement, if any.
  *
- * Names different from the query's become part of the query, so that every reader of the query's text gets the view's
+ * Names different from the query's become part of the query. Every reader of the query's text then gets the view's
  * columns:
  *
  * {{{

@@ -19,7 +19,7 @@ import org.apache.spark.sql.changelog.errors.ViewErrors
 import org.apache.spark.sql.changelog.evolution.Rescaling
 
 /**
- * ViewDefinition: what a view is, as stored in the properties of its table.
+ * ViewDefinition: the query and the options of a view, as stored in the table properties.
  *
  * @param query
  *   the query's text
@@ -38,7 +38,7 @@ import org.apache.spark.sql.changelog.evolution.Rescaling
  * @param followsTables
  *   whether the view follows tables read without `STREAM`
  * @param temporaryViews
- *   the temporary views of the session to which the query's names refer; if None, any of them
+ *   the session's temporary views named in the query; if None, every temporary view is visible
  */
 case class ViewDefinition(
     kind: ViewKind,
@@ -65,7 +65,7 @@ case class ViewDefinition(
     }
 
   /**
-   * Returns the definition with tables followed according to its properties. A streaming table never changes written
+   * Returns the definition with tables followed according to the properties. A streaming table never changes written
    * rows, even if a joined table changes.
    */
   def following: ViewDefinition =
@@ -123,7 +123,7 @@ case class ViewDefinition(
         throw ViewErrors.propertyUnknown(name, Known)
       }
     }
-    // Each property has one spelling, so that statements can alter the property.
+    // A fixed spelling lets statements alter the property.
     copy(properties = properties.map { case (name, value) =>
       known(name).getOrElse(name) -> value
     })
@@ -131,7 +131,7 @@ case class ViewDefinition(
 
   private def known(name: String): Option[String] = Known.find(_.equalsIgnoreCase(name))
 
-  /** The folder of all generations and of the data shared between them. */
+  /** The folder of the view's generations and of shared data. */
   def home: Path = folder.getParent
 
   def folder: Path = new Path(
@@ -150,7 +150,7 @@ case class ViewDefinition(
   /** The number of state partitions, if given. */
   def partitions: Option[String] = settings.get(Rescaling.Partitions)
 
-  /** Returns the definition for an existing view. Without a given number of partitions, the view keeps its number. */
+  /** Returns the definition for an existing view. By default, the number of partitions stays as is. */
   def goingOn(before: ViewDefinition): ViewDefinition = copy(
     generation = before.generation,
     otherCheckpoint = before.otherCheckpoint,
@@ -180,7 +180,7 @@ object ViewDefinition extends CapturesConfig {
   val Lag = "changelog.lag"
   val Retention = "changelog.retention"
 
-  /** All view properties of this extension that a user can set. */
+  /** The view properties of this extension for users. */
   private val Known = Seq(Follow, Interval, Lag, Policy, Retention)
   private val Ours = "changelog."
 
@@ -190,7 +190,7 @@ object ViewDefinition extends CapturesConfig {
   /** The folder of the visible generation. */
   val Generation: String = Prefix + "generation"
 
-  /** The term of a lease holder that had to fence off its predecessor. */
+  /** The term of a lease holder after fencing off the predecessor. */
   val Term: String = Prefix + "term"
   private val Checkpoint = Prefix + "checkpoint"
 
@@ -244,7 +244,7 @@ object ViewDefinition extends CapturesConfig {
         .get(TemporaryViews)
         .map(names => if (names.isEmpty) Nil else parseMultipartIdentifier(names)))
 
-  /** Returns the settings that affect the meaning of a query, as Spark stores them for its own views. */
+  /** Returns the settings with an effect on a query's meaning, as stored by Spark for its own views. */
   def settingsOf(conf: SQLConf): Map[String, String] = {
     sqlConfigsToProps(conf, "").filter { case setting @ (key, _) =>
       key.startsWith("spark.sql.") && !unrelated.exists(key.startsWith) &&
@@ -275,7 +275,7 @@ final class ViewKind private (override val toString: String) {
 object ViewKind {
   val MaterializedView = new ViewKind("MATERIALIZED VIEW")
 
-  /** A table whose rows are written once. A query that changes rows is rejected. */
+  /** A table with rows written once. A query with changing rows is rejected. */
   val StreamingTable = new ViewKind("STREAMING TABLE")
 
   val values: Seq[ViewKind] = Seq(MaterializedView, StreamingTable)
@@ -297,7 +297,7 @@ object RefreshPolicy {
   /** Incremental. A query without a source of changes is rejected. */
   val Incremental = new RefreshPolicy("incremental")
 
-  /** Incremental. If changes are lost, REFRESH fails with the same error for every reason. */
+  /** Incremental. If changes are lost, REFRESH fails with one error for every reason. */
   val Strict = new RefreshPolicy("incremental strict")
 
   /** A full recomputation in each refresh. */

@@ -16,9 +16,9 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation
 import org.apache.spark.sql.changelog.errors.ViewErrors
 
 /**
- * ViewDependencies: finds which views read which, from the texts of their queries. Nothing is analyzed, so a view with
- * missing sources does no harm. The search looks through Spark's own views in between, including the session's
- * temporary views.
+ * ViewDependencies: finds the dependencies between views from the texts of their queries. Nothing is analyzed, and a
+ * view with missing sources does no harm. The search looks through Spark's own views in between, including the
+ * session's temporary views.
  */
 class ViewDependencies(session: SparkSession) {
   private val catalog = new ViewCatalog(session)
@@ -35,10 +35,10 @@ class ViewDependencies(session: SparkSession) {
   def readersOf(view: KeptView): Seq[KeptView] =
     views.filter(other => namesReadBy(other).contains(normal(view.name)))
 
-  /** Returns `some` views with all their direct and indirect upstream views. */
+  /** Returns `some` views with their direct and indirect upstream views. */
   def withUpstream(some: Seq[KeptView]): Seq[KeptView] = closure(some)(readBy)
 
-  /** Returns `some` views with all their direct and indirect downstream views. */
+  /** Returns `some` views with their direct and indirect downstream views. */
   def withReaders(some: Seq[KeptView]): Seq[KeptView] = closure(some)(readersOf)
 
   /** Returns the views, each after its upstream views. Rejects a cycle. */

@@ -18,14 +18,14 @@ import org.apache.spark.sql.changelog.savepoints._
 import org.apache.spark.sql.changelog.views.history.RefreshHistory
 
 /**
- * ViewImage: a view as of one batch, with its rows, its query's state and its definition.
+ * ViewImage: a view as of a batch: rows, state and definition.
  *
  * @param view
  *   the view at that time
  * @param checkpoint
  *   the checkpoint with the state of the batch
  * @param key
- *   columns that identify a row, if known
+ *   key columns, if known
  */
 class ViewImage private (
     session: SparkSession,
@@ -36,7 +36,7 @@ class ViewImage private (
     val key: Option[Seq[String]]) {
   import ViewImage._
 
-  /** The start of the batch in ms. The rows include all data delivered before. */
+  /** The start of the batch in ms. The rows include the data delivered before. */
   def time: Option[Long] = checkpoint.timeOf(batch)
 
   /**
@@ -76,7 +76,8 @@ class ViewImage private (
     }
 
   /**
-   * Creates the checkpoint from which a view continues. The rows go to the view's own storage, so no sink needs a note.
+   * Creates the checkpoint from which a view continues. Sinks need no note of the origin, because the rows go to the
+   * view's own storage.
    */
   def fork(into: Path): Unit = checkpoint.fork(batch, into, noted = false)
 

@@ -71,7 +71,7 @@ private[views] final class ViewLease private (
       throw ViewErrors.leaseLost(view)
     }
 
-  /** Whether this term is the last one taken. */
+  /** Whether this term is the last. */
   private def isCurrent: Boolean =
     terms.last.contains(term) && terms.read(term).exists(_.owner == holder.owner)
 
@@ -150,7 +150,7 @@ private[views] final class ViewLease private (
       lost = true
       renewals.cancel(false)
       statement.filter(_ != Thread.currentThread()).foreach(_.interrupt())
-      // Stopping may take long, and other views wait for this thread to renew their leases.
+      // Stopping may take long, and this thread also renews the leases of further views.
       query.foreach { running =>
         val stopping = new Thread(() => running.stop(), s"stop ${running.name}")
         stopping.setDaemon(true)
@@ -169,7 +169,7 @@ private[views] object ViewLease extends Logging {
   private val Moment = 50L
   private val Process = ManagementFactory.getRuntimeMXBean.getName
 
-  /** Several threads, so that a hanging file system delays only the leases of its own views. */
+  /** Several threads, because one hanging file system must not delay the remaining leases. */
   private lazy val heart = ThreadUtils.newDaemonThreadPoolScheduledExecutor("view-leases", 4)
 
   /**

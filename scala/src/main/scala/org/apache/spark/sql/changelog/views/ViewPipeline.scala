@@ -14,8 +14,8 @@ import org.apache.spark.sql.changelog.views.history.RefreshHistory
 import org.apache.spark.sql.changelog.views.history.RefreshRecord
 
 /**
- * ViewPipeline: refreshes views in the order of their dependencies. If one view fails, its downstream views stay as
- * they are, and the remaining views are refreshed. All views read a common source table at the same version.
+ * ViewPipeline: refreshes views in the order of their dependencies. If a view fails, the downstream views stay
+ * unchanged, and the remaining views are refreshed. The views read a common source table at the same version.
  */
 class ViewPipeline(session: SparkSession, dependencies: ViewDependencies) {
   def refresh(views: Seq[KeptView]): Seq[RefreshedView] = SharedMoments.within(session) {

@@ -60,7 +60,7 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
 
   /**
    * Returns the temporary views named in the query, also through other temporary views. A temporary view of a data
-   * frame holds an analyzed plan, which is independent of names.
+   * frame holds an analyzed plan, independent of names.
    */
   def temporaryViews: Seq[String] = temporaryViewsIn(resolved).distinct
 
@@ -82,7 +82,7 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
   def reads(view: TableIdentifier): Boolean = views.contains(view)
 
   /**
-   * Returns why the view is never recomputed automatically, because rows could disappear or change. None if
+   * Returns why the view is never recomputed automatically, because rows could disappear or change. Returns None if
    * recomputation is safe.
    */
   def whyNotRecomputable: Option[String] = streams.headOption
@@ -160,7 +160,7 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
   /** Whether rows of the query change as time passes. */
   lazy val readsTime: Boolean = forgetsRows || ResolvePassingTime.readsTime(analyzed)
 
-  /** Whether rows disappear some time after their arrival, which is unknown to a recomputation. */
+  /** Whether rows disappear some time after their arrival. A recomputation does not know the arrival time. */
   lazy val forgetsRows: Boolean =
     rowsOfTheirTime.contains(ArrivalDependence.ExpiresByAge)
 
@@ -173,7 +173,7 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
   private def rowsOfTheirTime: Seq[ArrivalDependence] =
     analyzed.collectWithSubqueries { case ArrivalDependence(why) => why }
 
-  /** Returns the columns that identify a row, if known. The view replaces rows by these columns. */
+  /** Returns the key columns, if known. The view replaces rows by these columns. */
   def key: Option[Seq[String]] = kept.key
 
   /** Returns the plan of the changes, as shown by EXPLAIN. */
@@ -186,7 +186,7 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
   def evolutionFrom(before: KeptView): Evolution =
     new Evolution(session, before.definition.checkpoint, changes.queryExecution.analyzed)
 
-  /** Starts a streaming query in this session, and reports its events to the listeners of the creating session. */
+  /** Starts a streaming query in this session, and reports events to the listeners of the creating session. */
   def start(query: => StreamingQuery): StreamingQuery = listeners.start(query)
 
   /** Returns the current rows of a query without streams. */
@@ -231,7 +231,7 @@ object ViewQuery {
     session
   }
 
-  /** Drops other temporary views, which would hide the tables read by the query. */
+  /** Drops further temporary views, which would hide the tables read by the query. */
   private def keepOnly(session: SparkSession, temporaryViews: Seq[String]): Unit = {
     val catalog = session.sessionState.catalog
     val resolver = session.sessionState.conf.resolver

@@ -55,7 +55,8 @@ class ViewReader(session: SparkSession) {
   }
 
   /**
-   * Returns the changes of a materialized view that Spark has resolved, in the columns of `view`. None for other views.
+   * Returns the changes of a materialized view that Spark has resolved, in the columns of `view`, or None for other
+   * views.
    */
   def changesOf(view: View): Option[LogicalPlan] =
     if (!view.desc.properties.contains(ViewDefinition.Kind)) None

@@ -29,7 +29,7 @@ import org.apache.spark.sql.changelog.views.history.{
 /** ViewRefresh: brings a view up to date, incrementally, in full, or continuously. */
 class ViewRefresh(session: SparkSession, view: KeptView) {
   private val query = new ViewQuery(session, view.definition)
-  // Storage works in the query's session, as the query's sink does.
+  // Storage works in the query's session, like the query's sink.
   private val storage = ViewStorage(query.session, view.definition.provider)
   private val history = RefreshHistory.ofView(session, view)
   private val cheaper = new CheaperRefresh(session, view, query)
@@ -147,8 +147,8 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
       query.session.sessionState.conf.getConf(ChangelogConf.VIEW_STATE) == "late"
 
   /**
-   * Computes rows without state, and passes the rows to `write` with the query's id. Returns false if there is nothing
-   * to read, or if state is wanted at once. Rejects a query whose changes could not be stored later.
+   * Computes rows without state, and passes the rows to `write` with the query's id. Returns false if the sources are
+   * empty, or if state is wanted at once. Rejects a query whose changes could not be stored later.
    */
   private def computeLate(target: KeptView)(write: (DataFrame, String) => Unit): Boolean =
     computesLate && {
@@ -247,7 +247,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
       case _: AnalysisException => query.whyNotRecomputable
     }
 
-  /** Replaces the rows in the same table, or recreates the table if its columns, layout or properties differ. */
+  /** Replaces the rows in place, or recreates the table if columns, layout or properties differ. */
   private def replacing(before: KeptView): Replacement = {
     def layoutOf(view: KeptView) = view.layout.map(_.describe())
     val was = before.copy(layout = DeltaLayout.of(session, before, before.schema))
@@ -273,11 +273,11 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
   }
 
   /**
-   * Computes all rows into a new generation beside the visible rows. The rows become visible at once, together with the
+   * Computes the view into a new generation beside the visible rows. The rows become visible at once, together with the
    * definition. Later refreshes continue from the new generation.
    *
    * @param prepare
-   *   creates the checkpoint from which the query continues, if any
+   *   creates a checkpoint to continue from, if any
    */
   private def compute(
       how: Replacement,
@@ -323,7 +323,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
     isShown
   }
 
-  /** Reports the amount of source data, so that later refreshes can compare costs. */
+  /** Reports the amount of source data, for the cost estimates of later refreshes. */
   private def readAll(target: KeptView, report: RefreshReport): Unit = {
     val offsets = new BatchLogs(session, target.definition.checkpoint).lastOffsets
     report.reads(offsets.flatMap { offset =>
@@ -333,7 +333,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
       .foreach(size => report.readAll(size.inAll))
   }
 
-  /** Reads all source data available at the start. */
+  /** Reads the source data available at the start. */
   private def catchUp(
       target: KeptView,
       sink: (String, Map[String, String]),
@@ -401,7 +401,7 @@ object ViewRefresh {
   def isWithoutState(session: SparkSession, view: KeptView): Boolean =
     new BatchLogs(session, view.definition.checkpoint).isWithoutState
 
-  /** Computes the state of rows computed without state. The rows stay as they are. */
+  /** Computes the state of rows computed without state. The rows stay unchanged. */
   def computeState(session: SparkSession, view: KeptView): Unit =
     if (isWithoutState(session, view)) ViewLeases.of(session, view) {
       if (isWithoutState(session, view)) new ViewRefresh(session, view).computeState()

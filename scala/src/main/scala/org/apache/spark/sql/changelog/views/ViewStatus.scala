@@ -16,7 +16,7 @@ import org.apache.spark.sql.changelog.sources.tables.TableVersion
 import org.apache.spark.sql.changelog.views.history.{RefreshError, RefreshHistory, RefreshRecord}
 import org.apache.spark.sql.changelog.views.verify.{VerificationRecord, VerifyView, ViewLog}
 
-/** ViewStatus: the facts about a view that are known without reading its rows. */
+/** ViewStatus: the facts about a view known without reading the rows. */
 class ViewStatus(session: SparkSession, view: KeptView) {
   private val definition = view.definition
   private val log = new ViewLog(session, definition.folder)

@@ -24,8 +24,8 @@ import org.apache.spark.sql.changelog.views.history.RefreshHistory
 /**
  * ViewStorage: stores the rows of a view. Readers of the view's name see the rows after a complete batch.
  *
- * Recomputed rows are staged in a new generation beside the visible rows. They replace the visible rows in one step,
- * together with the definition.
+ * Recomputed rows are staged in a new generation beside the visible rows. The staged rows replace the visible rows in
+ * one step, together with the definition.
  */
 trait ViewStorage {
 
@@ -49,7 +49,7 @@ trait ViewStorage {
    */
   def keptRows(view: KeptView, queryId: String): LazyList[KeptRows]
 
-  /** Writes the rows of a batch into a generation that is not yet visible and continues after the batch. */
+  /** Writes the rows of a batch into a new, still invisible generation for continuing after the batch. */
   def stage(view: KeptView, rows: DataFrame, batch: Long): DataFrame
 
   /** Returns the staged rows, if any. */
@@ -60,7 +60,7 @@ trait ViewStorage {
    * the snapshots themselves, whatever `how` says.
    *
    * @param queryId
-   *   the query whose first batch is these rows, as known to sinks, or None
+   *   the query with these rows as first batch, as known to sinks, if any
    */
   def replace(
       view: KeptView,
@@ -105,7 +105,7 @@ trait ViewStorage {
  * KeptRows: the rows of a view from one batch until the next batch with changes.
  *
  * @param read
- *   returns the rows, or None if they no longer exist
+ *   returns the rows, or None if deleted
  */
 case class KeptRows(since: Long, read: () => Option[DataFrame])
 
@@ -126,7 +126,7 @@ object ViewStorage {
     .map { case (key, value) => s"${Literal(key).sql} = ${Literal(value).sql}" }
     .mkString(", ")
 
-  /** Deletes a generation if showing its rows fails. */
+  /** Deletes a generation if showing the rows fails. */
   def discarding(session: SparkSession, staged: KeptView)(show: => Unit): Unit =
     try show
     catch {
@@ -192,7 +192,7 @@ object ViewStorage {
   def deleteAll(session: SparkSession, home: Path): Unit = {
     val files = home.getFileSystem(session.sessionState.newHadoopConf())
     Folders.foreach(folder => files.delete(new Path(home, folder), true))
-    // Staging folders of a swap, left by a process that ended.
+    // Staging folders of an interrupted swap.
     if (files.exists(home)) {
       files
         .listStatus(home, (path: Path) => path.getName.startsWith(s".${ViewSwap.Folder}-"))

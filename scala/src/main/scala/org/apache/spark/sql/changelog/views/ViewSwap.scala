@@ -64,14 +64,14 @@ object ViewSwap {
     delete(session, markPath(v))
   }
 
-  /** Completes or discards a swap left by a process that has ended. */
+  /** Completes or discards an interrupted swap. */
   def settle(session: SparkSession, view: KeptView): Unit = {
     val left = leftOf(session, view)
     if (left.contains(Mark)) settleOther(session, view)
     if (left.contains(Folder)) settleFolder(session, view)
   }
 
-  /** Returns the names of a swap's remains. One listing suffices, because remains are rare. */
+  /** Returns the names of a swap's remains. A single listing suffices, because remains are rare. */
   private def leftOf(session: SparkSession, view: KeptView): Set[String] = {
     val home = view.definition.home
     val files = home.getFileSystem(session.sessionState.newHadoopConf())

@@ -79,7 +79,7 @@ private[tables] class ComparedTable(
     }
   }
 
-  /** Stores the differences, and returns whether there are any. */
+  /** Stores the differences, and returns whether the rows differ. */
   private def differs(before: String, now: String): Boolean = {
     def signed(copy: String, kind: String): DataFrame =
       copies.rows(copy).withColumn(RowKind.ChangeTypeColumnName, lit(kind))

@@ -84,15 +84,18 @@ private[tables] class DeltaTable(session: SparkSession, override val name: Strin
   }
 
   /**
-   * Returns the size of the table and of the changes since Delta's own stream has read the table. None if the stream
-   * read another table.
+   * Returns the size of the table and of the changes since Delta's own stream has read the table. Returns None if the
+   * stream read another table.
    */
   def size(read: DeltaStreamOffset): Option[TableSize] = {
     val now = versionOf(current)
     if (now.id == read.table) size(now.at(read.version)) else None
   }
 
-  /** Returns the partitions with changed rows. None if the columns have changed, or have other names in files. */
+  /**
+   * Returns the partitions with changed rows. Returns None if the columns have changed, or have different names in
+   * files.
+   */
   def changedPartitions(
       from: TableVersion,
       until: TableVersion,

@@ -19,7 +19,7 @@ import org.apache.spark.sql.changelog.checkpoint.TextFile
  * ListedFile: a file at one time.
  *
  * @param partition
- *   the values of the table's partition columns for the file's rows; empty without partitions
+ *   the values of the partition columns; empty without partitions
  */
 private[tables] case class ListedFile(
     path: String,

@@ -136,7 +136,7 @@ private object FileTable {
     lazy val files: Set[ListedFile] =
       directories.flatMap(directory => directory.files.map(listed(directory))).toSet
 
-    /** Returns a list of some files only. */
+    /** Returns the list of some files only. */
     def of(some: Set[ListedFile]): Listed = {
       val left = directories.map { directory =>
         val name = listed(directory)

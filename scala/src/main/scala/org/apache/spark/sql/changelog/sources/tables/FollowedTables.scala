@@ -37,7 +37,7 @@ object FollowedTables {
    * @param relation
    *   a relation for which [[isTable]] is true
    * @param view
-   *   the temporary view that consists only of this relation, if the query reads one
+   *   the temporary view for exactly this relation, if the query reads such a view
    * @param keepsCopies
    *   whether file tables are compared with a copy, too
    */
@@ -93,7 +93,7 @@ object FollowedTables {
     case _ => false
   }
 
-  /** Returns whether a relation reads one version of a table, which never changes. */
+  /** Returns whether a relation reads a fixed version of a table. */
   def isFixed(relation: LogicalPlan): Boolean = relation match {
     case DeltaRelation(table) => table.isTimeTravel
     case table: DataSourceV2Relation => table.timeTravelSpec.nonEmpty
@@ -126,11 +126,11 @@ object FollowedTables {
       folder: Path): Option[TableSize] =
     open(session, way.options, folder).size(since)
 
-  /** Returns the sizes for a Delta table read by its feed. None if the stream read another table. */
+  /** Returns the sizes for a Delta table read by its feed. Returns None if the stream read another table. */
   def sizeOf(session: SparkSession, table: String, read: DeltaStreamOffset): Option[TableSize] =
     new DeltaTable(session, table).size(read)
 
-  /** Returns the partition columns of a Delta table. Returns no columns for other tables. */
+  /** Returns the partition columns of a Delta table, and no columns for different tables. */
   def partitionsOf(session: SparkSession, way: FollowedWay): StructType =
     filesOf(session, way).fold(new StructType)(_._2.partitionSchema)
 
@@ -143,7 +143,7 @@ object FollowedTables {
       files.location.listFiles(Seq(bound), Nil).flatMap(_.files).map(_.getLen).sum
     }
 
-  /** Returns the partitions with changed rows, as values written by Delta. None if unknown. */
+  /** Returns the partitions with changed rows, as values written by Delta. Returns None if unknown. */
   def changedPartitions(
       session: SparkSession,
       way: FollowedWay,
@@ -155,7 +155,7 @@ object FollowedTables {
   }
 
   /**
-   * Returns whether two checkpoints have read a table at the same version.
+   * Returns whether two checkpoints have read equal versions of a table.
    *
    * @param from
    *   a version, and the folder of the source's files in the version's checkpoint
@@ -279,7 +279,7 @@ object FollowedTables {
     case _ => None
   }
 
-  /** Returns whether the table consists of all files in its folders. */
+  /** Returns whether the table consists of every file in the table's folders. */
   private def isListed(files: HadoopFsRelation): Boolean = files.location match {
     case _: InMemoryFileIndex | _: CatalogFileIndex => nameOfFormat(files).nonEmpty
     case _ => false

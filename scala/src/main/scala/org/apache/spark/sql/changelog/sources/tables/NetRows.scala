@@ -33,11 +33,11 @@ private[changelog] object NetRows {
       .select(names.map(quoted) :+ repeated.as(RowKind.ChangeTypeColumnName): _*)
   }
 
-  /** Returns each distinct row of the columns `names` once, with the sums of the columns `counts`. */
+  /** Returns the distinct rows of the columns `names`, with the sums of the columns `counts`. */
   def summed(rows: DataFrame, names: Seq[String], counts: String*): DataFrame = {
     val types = names.map(rows.schema(_).dataType)
     val exact = names.zip(types).map { case (name, dataType) => as(name, exactly(dataType)) }
-    // Outside ANSI mode, Spark expects that the cast of a text can fail, and makes its type nullable.
+    // Outside ANSI mode, the cast of a text can fail, and Spark makes the type nullable.
     val columns = names.zip(types).map {
       case (name, dataType) if exactly(dataType) == dataType => quoted(name)
       case (name, dataType) => as(name, dataType.asNullable)

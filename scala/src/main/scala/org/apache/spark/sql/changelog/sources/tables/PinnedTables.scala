@@ -11,13 +11,14 @@ import org.apache.spark.sql.classic.{Dataset, SparkSession}
 import org.apache.spark.sql.changelog.connectors.delta.DeltaRelation
 
 /**
- * PinnedTables: the rows of a query at pinned versions of its Delta tables. The recorded versions always give the same
+ * PinnedTables: the rows of a query at pinned versions of its Delta tables. The recorded versions always give equal
  * rows.
  */
 private[sources] object PinnedTables {
 
   /**
-   * Returns the current versions of the tables, in the order of the plan. None if the plan's result is not repeatable.
+   * Returns the current versions of the tables, in the order of the plan. Returns None if the plan's result is not
+   * repeatable.
    */
   def versions(session: SparkSession, plan: LogicalPlan): Option[Seq[TableVersion]] = {
     val (pinned, others) = plan.collectLeaves().partition(isPinned)
@@ -55,7 +56,7 @@ private[sources] object PinnedTables {
     case other => FollowedTables.isFixed(other)
   }
 
-  /** Returns whether the same source rows always give the same result. */
+  /** Returns whether equal source rows always give equal results. */
   private def isRepeatable(plan: LogicalPlan): Boolean =
     plan.deterministic && !plan.containsPattern(CURRENT_LIKE) && plan.subqueriesAll.isEmpty &&
       !plan.exists {

@@ -9,7 +9,7 @@ import java.util.concurrent.ConcurrentHashMap
 import org.apache.spark.sql.classic.SparkSession
 
 /**
- * SharedMoments: lets all views refreshed by one statement read a table at the same version.
+ * SharedMoments: lets the views refreshed by a statement read a table at the same version.
  *
  * A local property names the statement. Threads of queries inherit the property from their starting thread.
  */
@@ -22,7 +22,7 @@ object SharedMoments {
     val moments = new ConcurrentHashMap[String, AnyRef]()
   }
 
-  /** Runs `body`. Each table's snapshot is taken once within. */
+  /** Runs `body`. Each table's snapshot is taken once. */
   def within[T](session: SparkSession)(body: => T): T = {
     val context = session.sparkContext
     val before = context.getLocalProperty(Property)
@@ -43,7 +43,7 @@ object SharedMoments {
   /** Returns the shared snapshot of a table. The first view of the statement takes the snapshot by `look`. */
   private[tables] def of[M <: AnyRef](session: SparkSession, table: String)(look: => M): M =
     shared(session).fold(look) { moments =>
-      // A query waiting here for another query would have taken its own snapshot otherwise.
+      // A query waiting here for another query would otherwise take a separate snapshot.
       moments.computeIfAbsent(table, _ => look).asInstanceOf[M]
     }
 

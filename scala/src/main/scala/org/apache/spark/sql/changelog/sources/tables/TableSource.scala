@@ -18,7 +18,7 @@ import org.apache.spark.sql.changelog.sources.LatestOffsetSource
 /**
  * TableSource: streams the changes of a table between versions. The first batch has all rows.
  *
- * A query that stops after the available data chooses the versions of all tables before reading any table.
+ * A query over the available data chooses the versions of its tables before the first read.
  */
 private[tables] class TableSource(
     session: SparkSession,

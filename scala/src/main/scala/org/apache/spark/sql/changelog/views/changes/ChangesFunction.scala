@@ -30,8 +30,8 @@ import org.apache.spark.sql.changelog.functions.FunctionArguments
 import org.apache.spark.sql.changelog.views.{ViewCatalog, ViewStorage}
 
 /**
- * ChangesFunction: the SQL table function `changes`, which returns the rows inserted into and deleted from a view, for
- * the next consumer.
+ * ChangesFunction: the SQL table function `changes`: the rows inserted into a view and deleted from a view, for the
+ * next consumer.
  *
  * {{{
  *   SELECT * FROM changes('v', from_version => 7, to_version => 9)

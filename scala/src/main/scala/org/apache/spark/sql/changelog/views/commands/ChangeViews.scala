@@ -90,7 +90,7 @@ object ChangeViews {
 
   /**
    * `ALTER MATERIALIZED VIEW v SET PARTITIONS n`: distributes the state of the view's query over `n` partitions. The
-   * visible rows stay as they are.
+   * visible rows stay unchanged.
    *
    * The new checkpoint is created beside the current checkpoint. The view's definition then switches to the new
    * checkpoint in one step.
@@ -111,7 +111,7 @@ object ChangeViews {
             else if (batches.lastBegun.orElse(batches.lastDone).nonEmpty)
               new Rescaling(session, checkpoint, numPartitions).write(rescaled.checkpoint)
             else {
-              // Without data so far, the first batch simply uses the new number.
+              // Without data so far, the first batch will use the new number.
               files.mkdirs(rescaled.checkpoint)
               Nil
             }

@@ -110,8 +110,8 @@ object ReadViews {
     }
 
   /**
-   * `VERIFY MATERIALIZED VIEW v [SAMPLE n PERCENT]`: returns the rows that differ from the query's result in batch
-   * Spark. The batch query reads the source data delivered up to the view's last batch.
+   * `VERIFY MATERIALIZED VIEW v [SAMPLE n PERCENT]`: returns the differences from the query's result in batch Spark.
+   * The batch query reads the source data delivered up to the view's last batch.
    */
   def verify(name: Seq[String], sample: Option[Double]): LogicalPlan =
     SqlCommand("VERIFY", name, sample)(
@@ -182,7 +182,7 @@ object ReadViews {
         wantedOf(LocalRelation(toAttributes(query.schema)))
         def trace(plan: LogicalPlan, note: String) = {
           val nodes = new TraceRows(query.session)(wantedOf(plan))
-          // The first node is the result. Its note also says which batch the result belongs to.
+          // The first node is the result. The note also names the batch of the result.
           nodes
             .take(1)
             .map(result =>

@@ -28,7 +28,7 @@ object RefreshViews {
   def start(name: Seq[String]): LogicalPlan = SqlCommand.unit("START", name)(session =>
     ViewLeases(session, name)(new ViewRefresh(session, _).start()))
 
-  /** `STOP MATERIALIZED VIEW v`: stops the query begun by `START`. The view's rows stay as they are. */
+  /** `STOP MATERIALIZED VIEW v`: stops the query begun by `START`. The view's rows stay unchanged. */
   def stop(name: Seq[String]): LogicalPlan = SqlCommand.unit("STOP", name)(session =>
     RunningViews.end(session, new ViewCatalog(session).get(name)))
 

@@ -13,7 +13,10 @@ import org.apache.spark.sql.changelog.views.{KeptView, ViewDependencies, ViewQue
  */
 class CheaperRefresh(session: SparkSession, view: KeptView, query: ViewQuery) {
 
-  /** Returns the expected costs of both ways, as far as earlier refreshes tell. None if recomputing is not allowed. */
+  /**
+   * Returns the expected costs of both ways, as far as earlier refreshes tell. Returns None if recomputing is not
+   * allowed.
+   */
   def estimate(history: RefreshHistory): Option[RefreshEstimate] =
     if (query.whyNotRecomputable.nonEmpty) None
     else

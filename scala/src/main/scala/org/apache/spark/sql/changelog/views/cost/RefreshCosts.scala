@@ -20,10 +20,10 @@ import org.apache.spark.sql.changelog.views.history.{
  * }}}
  * Small refreshes determine the fixed part. At first, a changed byte costs as much as a byte of a full refresh.
  * Refreshes with many changes correct the cost, by weight of their changes. If a full refresh also computes the state,
- * its time includes the state. Two kinds of refreshes say nothing about others: those that first compute the state, and
- * recomputed partitions.
+ * the time includes the state. The estimate ignores refreshes that first compute the state, and refreshes of
+ * partitions.
  *
- * Only the last refreshes count. After a while, the estimate thus forgets a refresh slow for another reason, and tries
+ * Only recent refreshes count. After a while, the estimate thus forgets a refresh slow for another reason, and tries
  * the avoided way again.
  *
  * @param records
@@ -97,7 +97,7 @@ object RefreshCosts {
   /** The number of refreshes that count. */
   val Last = 20
 
-  /** The share of changed bytes at which one refresh weighs as much as the initial assumption. */
+  /** The share of changed bytes that gives a refresh the weight of the initial assumption. */
   private val Weight = 0.1
 
   /** The share of changed bytes up to which only the fixed cost counts. */

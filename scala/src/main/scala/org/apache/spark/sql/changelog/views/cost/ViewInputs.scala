@@ -26,8 +26,8 @@ class ViewInputs(query: ViewQuery, checkpoint: Path) extends Logging {
   }
 
   /**
-   * Returns the current size of the inputs, and the amount changed since the last read. None if unknown, or if there
-   * are inputs of another kind, such as views of files.
+   * Returns the current size of the inputs, and the amount changed since the last read. Returns None if unknown, or for
+   * inputs of another kind, such as views of files.
    */
   def size: Option[TableSize] =
     try {

@@ -29,7 +29,7 @@ import org.apache.spark.sql.changelog.sources.tables.NetRows
  *   <path>/batch-9-3/…     rows after batch 9; batch 8 changed nothing
  * }}}
  *
- * A snapshot depends only on the previous snapshot and the batch, so repeating a batch is idempotent.
+ * A snapshot depends only on the previous snapshot and the batch. Repeating a batch is therefore idempotent.
  *
  * @param written
  *   receives the newest snapshot after each batch, to show the snapshot to readers
@@ -74,7 +74,7 @@ class FilesSink(options: SinkOptions, written: (SparkSession, Path) => Unit)
           batch.newestByKey(key, Some(session.sessionState.conf.numShufflePartitions))
         case None => batch.netRows
       }
-      // The changes are read more than once, and their operators must run once only.
+      // The changes are read more than once, but the operators must run only once.
       changes.persist()
       try {
         if (last.isEmpty || !changes.isEmpty) {

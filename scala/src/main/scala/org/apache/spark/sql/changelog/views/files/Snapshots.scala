@@ -15,7 +15,7 @@ import org.apache.spark.sql.changelog.checkpoint.Fence
  * {{{
  *   batch-7-2     rows after batch 7, written by the holder of term 2
  * }}}
- * Each term has its own folders, so a writer without the lease changes no file of another writer.
+ * Each term has separate folders. A writer without the lease therefore changes no file of another writer.
  */
 class Snapshots(session: SparkSession, folder: Path) {
   import Snapshots._
@@ -44,7 +44,7 @@ class Snapshots(session: SparkSession, folder: Path) {
     }
   }
 
-  /** Returns all snapshots, also incomplete ones, by descending batch and term. */
+  /** Returns complete and incomplete snapshots, by descending batch and term. */
   private def folders: Seq[(Long, Path)] =
     if (!files.exists(folder)) Nil
     else {

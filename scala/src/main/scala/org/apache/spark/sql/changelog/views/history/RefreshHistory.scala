@@ -20,7 +20,7 @@ import org.apache.spark.sql.changelog.views.KeptView
  * RefreshHistory: the last refreshes of a view, including failed refreshes.
  *
  * The history lies beside the generations, because a recomputation leaves the view's identity as is. Each refresh has a
- * separate file, because an interrupted process may write its record late.
+ * separate file, because an interrupted process may write a record late.
  *
  * {{{
  *   <home>/refreshes/1764023464123-<id>.json     named by the start time

@@ -68,7 +68,7 @@ case class RefreshEstimate(
     incrementalSeconds: Option[Double] = None,
     fullSeconds: Option[Double] = None)
 
-/** RefreshReason: reasons for the kind of a refresh that other code looks for later. */
+/** RefreshReason: the reasons with a meaning for later refreshes. */
 object RefreshReason {
   val New = "the view is new"
   val Replaced = "the view was replaced"

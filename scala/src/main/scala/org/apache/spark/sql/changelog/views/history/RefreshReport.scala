@@ -33,7 +33,7 @@ class RefreshReport {
   def isExpectedToCost(estimate: RefreshEstimate): Unit =
     record = record.copy(estimate = Some(estimate))
 
-  /** Sets the size of the source tables, if all rows were read. */
+  /** Sets the size of completely read source tables. */
   def readAll(bytes: Long): Unit =
     if (record.estimate.isEmpty) isExpectedToCost(RefreshEstimate(bytes))
 

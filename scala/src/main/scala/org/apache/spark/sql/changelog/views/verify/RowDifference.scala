@@ -68,7 +68,7 @@ private[views] object RowDifference {
       .where(col(Times) =!= 0)
   }
 
-  /** Returns one row of a group that meets the condition, if any. */
+  /** Returns a row of a group under a condition, if any. */
   private def rowOf(condition: Column): Column =
     first(when(condition, col(Row)), ignoreNulls = true)
 

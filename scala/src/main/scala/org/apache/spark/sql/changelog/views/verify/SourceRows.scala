@@ -18,8 +18,8 @@ import org.apache.spark.sql.changelog.compat.StreamLogs
 import org.apache.spark.sql.changelog.sources.{SourceFiles, StreamRows}
 
 /**
- * SourceRows: the rows delivered by the sources of a query up to one committed batch, as Spark reads them when a query
- * restarts from its checkpoint.
+ * SourceRows: the rows delivered by the sources of a query up to one committed batch, as read by Spark after a restart
+ * of the query.
  *
  * A temporary query over the same sources gets a checkpoint that claims a first batch ending at the offsets of the
  * committed batch. Spark then runs this batch for any kind of source.
@@ -40,7 +40,7 @@ class SourceRows(session: SparkSession, checkpoint: Path) {
 
   /**
    * Passes the rows of each stream in `streaming`, a query analyzed by Spark, to `read`. The rows are plans, valid
-   * while `read` runs. Fails if the query has continued meanwhile, and its sources have deleted the files of the batch.
+   * while `read` runs. Fails if the query has continued meanwhile, and the sources have deleted the files of the batch.
    */
   def upTo(batchId: Long, streaming: LogicalPlan)(
       read: Seq[(LogicalPlan, LogicalPlan)] => Unit): Unit = {

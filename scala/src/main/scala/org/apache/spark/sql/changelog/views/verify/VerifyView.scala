@@ -75,7 +75,7 @@ class VerifyView(creator: SparkSession, view: KeptView, sample: Option[Double]) 
             .select(named("missing", names): _*)
             .union(extra.select(named("unexpected", names): _*))
       }
-      // One additional row tells that there are more differences than shown.
+      // An additional row signals more differences than shown.
       (found.take(MostRows + 1).toSeq, should.count().max(stays.count()))
     } finally {
       stays.unpersist()
@@ -83,7 +83,7 @@ class VerifyView(creator: SparkSession, view: KeptView, sample: Option[Double]) 
     }
   }
 
-  /** Removes pairs of rows with one key that differ only by rounding errors of floating-point numbers. */
+  /** Removes pairs of rows with equal keys and mere rounding errors in floating-point numbers. */
   private def unequal(
       missing: DataFrame,
       extra: DataFrame,
@@ -141,7 +141,7 @@ object VerifyView {
  * @param rows
  *   the number of rows compared: the larger count of view and query
  * @param differences
- *   the number of differing rows; [[VerifyView.MostRows]] + 1 if there are more
+ *   the number of differing rows, at most [[VerifyView.MostRows]] + 1
  */
 case class VerificationRecord(at: Long, sample: Option[Double], rows: Long, differences: Long)
 

@@ -54,7 +54,7 @@ private[views] class ViewAtRest(view: KeptView, query: ViewQuery, what: String) 
     attempt()
   }
 
-  /** Returns the rows of the view together with their batch. */
+  /** Returns the rows of the view with their batch. */
   private def pin(sources: SourceRows): (Option[Long], DataFrame) = {
     val patience = System.currentTimeMillis() + Patience
     while (true) {
