@@ -45,7 +45,7 @@ class ViewStatus(session: SparkSession, view: KeptView) {
   /** Returns the last time at which the view contained all delivered source data. */
   def asOf: Option[String] = asOfMillis.map(time)
 
-  /** Returns the time since then, in seconds. */
+  /** Returns the age of [[asOf]] in seconds. */
   def behindSeconds: Option[Double] = asOfMillis.map { millis =>
     Duration.between(Instant.ofEpochMilli(millis), Instant.now()).toMillis / 1000.0
   }

@@ -20,7 +20,7 @@ private[tables] trait FollowedTable {
   /** The table's name in SQL. */
   def name: String
 
-  /** Whether the table is append-only. */
+  /** Whether only inserts are tracked, as for append-only tables. */
   def rowsOnlyCome: Boolean
 
   def now(): Moment

@@ -13,7 +13,7 @@ import org.apache.spark.sql.changelog.connectors.delta.Delta
  * @param reads
  *   the data read by a refresh, for people
  * @param rowsOnlyCome
- *   whether the table must be append-only. Different changes cause a recomputation.
+ *   whether only inserts are tracked. Updates and deletes then require a recomputation.
  * @param better
  *   why no better way is available, and the remedy
  * @param by
