@@ -26,8 +26,8 @@ import org.apache.spark.sql.changelog.config.ChangelogConf
 
 /**
  * KeySamples: warns, once per run, of a source with several rows of one key. The driver counts a sample of the keys
- * from the beginning of the run. If a key already has a row at the beginning, the count is too low by one. Two rows of
- * a key exist if the count at the end of a batch exceeds the minimum count by two.
+ * from the beginning of the run. If a key already has a row at the beginning, the count is too low by one. A key has
+ * had two rows if the count at the end of a batch exceeds the minimum count by two.
  */
 object KeySamples extends Logging {
   private val runs = new ConcurrentHashMap[UUID, SampledRun]

@@ -71,7 +71,7 @@ private[savepoints] class StateFolder(
   private def attemptsBefore(changes: Path): Seq[(Long, String)] =
     RocksDBFiles.attemptsBefore(session, changes, files.getConf)
 
-  /** Returns all files behind a version, and the files with schemas beside them. */
+  /** Returns all files behind a version, and the metadata and schema files beside them. */
   def filesOf(version: Long, attempts: Option[Attempts]): Seq[Path] = {
     val ofStores = ThreadUtils.parmap(stores, "state-files", NumThreads) { store =>
       val folder = store.versions.folder

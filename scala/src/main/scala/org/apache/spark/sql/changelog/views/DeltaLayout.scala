@@ -50,7 +50,7 @@ class DeltaLayout(view: KeptView) {
         s"A column whose name has a backtick, as $name has,",
         "Delta can't merge changes into it. Give it another name by AS, or store the view USING parquet.")
     }
-    // Spark and Delta parse these columns' names a second time, without quotes.
+    // Spark and Delta parse the names of partition and clustering columns a second time, without quotes.
     (partitioned ++ clustered).find(!_.fieldNames.forall(_.matches("[A-Za-z_]\\w*"))).foreach {
       column =>
         throw ViewErrors.clauseNotSupported(

@@ -185,7 +185,7 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
   private def inPlace(view: KeptView, writing: SparkSession, queryId: Option[String] = None)(
       commit: => Unit): Unit = {
     forgetColumns(view)
-    // A comment stays as is.
+    // The table's comment stays as is.
     val record = DeltaProperties(
       ViewDefinition.Prefix,
       view.definition.toProperties,

@@ -78,7 +78,7 @@ private[views] class ReplaceRows(
     tellAll(view)
   }
 
-  /** Reports all rows as written. Formats know their number of rows. */
+  /** Reports all rows as written. The count is cheap, because formats store their number of rows. */
   private def tellAll(shown: KeptView): Unit = report.wrote(session.table(shown.sql).count())
 
   /** Reports the rows inserted and deleted, as a reader of the view's changes sees them. */

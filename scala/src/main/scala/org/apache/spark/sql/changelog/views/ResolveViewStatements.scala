@@ -17,7 +17,7 @@ import org.apache.spark.sql.changelog.errors.{Credentials, ViewErrors}
 import org.apache.spark.sql.changelog.views.commands.CreateKeptView
 
 /**
- * ResolveViewStatements: replaces statements that Spark can parse but not run by commands.
+ * ResolveViewStatements: gives a meaning to statements that Spark can parse but not run, by commands.
  *
  * Runs with Spark's first rules, where the query is still text. The command analyzes the query later, as a view's
  * query. The rule never sees Spark's own pipelines.

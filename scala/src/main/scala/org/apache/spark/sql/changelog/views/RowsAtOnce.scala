@@ -41,8 +41,8 @@ private[views] class RowsAtOnce(query: ViewQuery) {
   private val session = query.session
 
   /**
-   * Pins the sources, and passes the rows to `write` with the query id known to sinks. Returns false if the sources
-   * were empty.
+   * Pins the sources, and passes the rows to `write` with the query id known to sinks. Returns whether rows were
+   * written: false for sources without a batch, or if `restrict` returns None.
    *
    * @param checkpoint
    *   a new checkpoint for the query
@@ -104,7 +104,7 @@ private[views] object RowsAtOnce {
         Project(source.output, source.child)
     }
 
-  /** Returns whether a source has inserted rows only. */
+  /** Returns whether the inserted rows of a source need no further processing. */
   private def onlyInserts(source: FromChangelog): Boolean =
     source.input == InputMode.Retract && source.sequence.isEmpty && !source.skipsBadRows &&
       source.unavailable.isEmpty && source.duplicates == Duplicates.Trust &&

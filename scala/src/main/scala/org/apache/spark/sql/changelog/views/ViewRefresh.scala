@@ -147,8 +147,9 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
       query.session.sessionState.conf.getConf(ChangelogConf.VIEW_STATE) == "late"
 
   /**
-   * Computes rows without state, and passes the rows to `write` with the query's id. Returns false if the sources are
-   * empty, or if state is wanted at once. Rejects a query whose changes could not be stored later.
+   * Computes rows without state, and passes the rows to `write` with the query's id. Returns false if nothing was
+   * written, for lack of data or because state is wanted at once. Rejects a query whose changes could not be stored
+   * later.
    */
   private def computeLate(target: KeptView)(write: (DataFrame, String) => Unit): Boolean =
     computesLate && {

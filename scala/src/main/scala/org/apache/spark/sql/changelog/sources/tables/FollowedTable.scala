@@ -10,7 +10,7 @@ import org.apache.spark.sql.changelog.errors.TableErrors
 /**
  * FollowedTable: a table with known changes between any two versions. Each tracking method has one implementation.
  *
- * Plans return the columns of the table. Plans of changes add the change type, unless the table is append-only.
+ * Plans return the columns of the table. Plans of changes add the change type, unless only inserts are tracked.
  */
 private[tables] trait FollowedTable {
 
