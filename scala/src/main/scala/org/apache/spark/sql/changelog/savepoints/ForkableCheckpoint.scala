@@ -41,7 +41,7 @@ class ForkableCheckpoint(session: SparkSession, checkpoint: Path, shown: String)
 
   private lazy val (begun, done) = (batches.begun, batches.done)
 
-  /** The first batch, if the checkpoint was created from another query's checkpoint. */
+  /** The first batch, for a checkpoint created from the checkpoint of another query. */
   private lazy val first: Long = InheritedState
     .file(checkpoint, hadoopConf)
     .find()
@@ -89,9 +89,9 @@ class ForkableCheckpoint(session: SparkSession, checkpoint: Path, shown: String)
    * Creates a checkpoint to continue from a batch, in one step.
    *
    * @param into
-   *   a folder that is missing or empty
+   *   a missing or empty folder
    * @param noted
-   *   whether to record the origin, so that a sink can recognize the rows in its target
+   *   whether to record the origin, for sinks to recognize the rows in the target
    */
   def fork(batch: Long, into: Path, noted: Boolean): Unit = attempt(batch, into, noted, Attempts)
 

@@ -111,7 +111,7 @@ object Savepoints {
 
   private case class Noted(batch: Long, created: Long)
 
-  /** Returns the savepoints of a checkpoint, which lie inside and are deleted together with the checkpoint. */
+  /** Returns the savepoints of a checkpoint, stored inside and deleted together with the checkpoint. */
   def ofCheckpoint(session: SparkSession, checkpoint: Path): Savepoints =
     new Savepoints(
       session,
