@@ -81,7 +81,7 @@ class ViewImage private (
    */
   def fork(into: Path): Unit = checkpoint.fork(batch, into, noted = false)
 
-  /** Writes the image into a folder, for [[read]]. */
+  /** Writes the image into a folder, for [[ViewImage.read]]. */
   def write(folder: Path): Unit = {
     fork(Savepoints.checkpointIn(folder))
     rows.write.format(formatOf(view)).save(rowsIn(folder).toString)
