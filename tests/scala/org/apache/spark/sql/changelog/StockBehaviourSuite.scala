@@ -10,8 +10,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import org.apache.spark.SparkThrowable
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.streaming.runtime.{
-  MicroBatchExecution,
-  StreamingQueryWrapper
+  MicroBatchExecution, StreamingQueryWrapper
 }
 
 import org.apache.spark.sql.changelog.testing._

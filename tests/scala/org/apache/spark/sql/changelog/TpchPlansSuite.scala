@@ -10,9 +10,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import org.apache.spark.sql.catalyst.expressions.{Expression, NamedExpression, SortOrder}
 import org.apache.spark.sql.catalyst.plans.physical.{
-  Partitioning,
-  PartitioningCollection,
-  SinglePartition
+  Partitioning, PartitioningCollection, SinglePartition
 }
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.execution._

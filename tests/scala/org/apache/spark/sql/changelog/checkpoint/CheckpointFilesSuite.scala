@@ -17,18 +17,13 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.execution.streaming.checkpointing.{
-  CheckpointFileManager,
-  FileSystemBasedCheckpointFileManager
+  CheckpointFileManager, FileSystemBasedCheckpointFileManager
 }
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
 import org.apache.spark.sql.internal.SQLConf.STREAMING_CHECKPOINT_FILE_MANAGER_CLASS
 
 import org.apache.spark.sql.changelog.testing.{
-  ChangelogSession,
-  ErrorChecks,
-  QuickFileSystem,
-  Share,
-  Variant
+  ChangelogSession, ErrorChecks, QuickFileSystem, Share, Variant
 }
 
 /** Files of checkpoints are what they are with Spark's own manager, and start no process. */

@@ -12,9 +12,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.execution.streaming.runtime.{
-  IncrementalExecution,
-  StreamExecution,
-  StreamingQueryWrapper
+  IncrementalExecution, StreamExecution, StreamingQueryWrapper
 }
 
 import org.apache.spark.sql.changelog.testing._

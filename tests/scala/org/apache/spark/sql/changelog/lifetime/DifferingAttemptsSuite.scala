@@ -15,10 +15,7 @@ import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.streaming.StreamingQuery
 
 import org.apache.spark.sql.changelog.testing.{
-  ChangelogSession,
-  QuickFileSystem,
-  Share,
-  TextChangelog
+  ChangelogSession, QuickFileSystem, Share, TextChangelog
 }
 
 /**

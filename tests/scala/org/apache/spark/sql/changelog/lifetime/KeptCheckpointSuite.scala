@@ -19,11 +19,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.{DataFrame, Row}
 
 import org.apache.spark.sql.changelog.testing.{
-  ChangelogSession,
-  ErrorChecks,
-  QuickFileSystem,
-  RowMultiset,
-  Share
+  ChangelogSession, ErrorChecks, QuickFileSystem, RowMultiset, Share
 }
 
 /**

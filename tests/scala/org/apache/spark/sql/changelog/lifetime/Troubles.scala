@@ -9,9 +9,7 @@ import java.nio.file.{Files, Path}
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.scheduler.{
-  SparkListener,
-  SparkListenerExecutorRemoved,
-  SparkListenerTaskEnd
+  SparkListener, SparkListenerExecutorRemoved, SparkListenerTaskEnd
 }
 import org.apache.spark.{Success, TaskKilled}
 

@@ -16,9 +16,7 @@ import org.scalatest.time.SpanSugar._
 import org.apache.spark.sql.execution.streaming.state._
 
 import org.apache.spark.sql.changelog.testing.{
-  ErrorChecks,
-  FailingCheckpointFiles,
-  QuickFileSystem
+  ErrorChecks, FailingCheckpointFiles, QuickFileSystem
 }
 
 /** Versions in memory and in files, and Spark's own provider on the same files. */

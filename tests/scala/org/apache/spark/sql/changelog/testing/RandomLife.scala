@@ -6,12 +6,7 @@ package org.apache.spark.sql.changelog.testing
 import scala.util.Random
 
 import org.apache.spark.sql.types.{
-  AnsiIntervalType,
-  CharType,
-  StringType,
-  StructType,
-  VarcharType,
-  VariantType
+  AnsiIntervalType, CharType, StringType, StructType, VarcharType, VariantType
 }
 
 /**

@@ -12,10 +12,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.streaming.Sink
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
 import org.apache.spark.sql.streaming.{
-  OutputMode,
-  StreamingQuery,
-  StreamingQueryProgress,
-  Trigger
+  OutputMode, StreamingQuery, StreamingQueryProgress, Trigger
 }
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.{DataFrame, Encoders, Row}

@@ -7,9 +7,7 @@ import scala.collection.mutable
 
 import org.apache.spark.ExceptionFailure
 import org.apache.spark.scheduler.{
-  SparkListener,
-  SparkListenerStageCompleted,
-  SparkListenerTaskEnd
+  SparkListener, SparkListenerStageCompleted, SparkListenerTaskEnd
 }
 import org.apache.spark.sql.classic.SparkSession
 

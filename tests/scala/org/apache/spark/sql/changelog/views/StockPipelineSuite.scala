@@ -9,9 +9,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.pipelines.graph.{
-  GraphRegistrationContext,
-  PipelineUpdateContextImpl,
-  SqlGraphRegistrationContext
+  GraphRegistrationContext, PipelineUpdateContextImpl, SqlGraphRegistrationContext
 }
 import org.apache.spark.sql.{AnalysisException, Row}
 

@@ -17,10 +17,7 @@ import org.apache.spark.sql.functions._
 import org.apache.spark.sql.types.StructType
 
 import org.apache.spark.sql.changelog.lifetime.{
-  ArrivingTable,
-  OperatorQuery,
-  ReadBatches,
-  RunningQueries
+  ArrivingTable, OperatorQuery, ReadBatches, RunningQueries
 }
 import org.apache.spark.sql.changelog.sinks.KilledWriter
 import org.apache.spark.sql.changelog.testing._

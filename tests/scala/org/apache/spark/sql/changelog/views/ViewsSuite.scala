@@ -13,9 +13,7 @@ import org.apache.hadoop.fs.FileSystem
 
 import org.apache.spark.sql.Row
 import org.apache.spark.sql.catalyst.catalog.{
-  CreateTableEvent,
-  ExternalCatalogEvent,
-  ExternalCatalogEventListener
+  CreateTableEvent, ExternalCatalogEvent, ExternalCatalogEventListener
 }
 import org.apache.spark.sql.delta.DeltaLog
 

@@ -9,9 +9,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import org.apache.spark.sql.catalyst.analysis.FunctionRegistry
 import org.apache.spark.sql.expressions.{
-  Aggregator,
-  MutableAggregationBuffer,
-  UserDefinedAggregateFunction
+  Aggregator, MutableAggregationBuffer, UserDefinedAggregateFunction
 }
 import org.apache.spark.sql.functions.udaf
 import org.apache.spark.sql.types._

@@ -6,8 +6,7 @@ package org.apache.spark.sql.changelog.inference.nodes
 import org.apache.spark.api.python.PythonEvalType
 import org.apache.spark.sql.catalyst.expressions.PythonUDF
 import org.apache.spark.sql.catalyst.plans.logical.{
-  DeduplicateWithinWatermark,
-  FlatMapGroupsInPandas
+  DeduplicateWithinWatermark, FlatMapGroupsInPandas
 }
 import org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes
 import org.apache.spark.sql.streaming.{GroupState, GroupStateTimeout, OutputMode}

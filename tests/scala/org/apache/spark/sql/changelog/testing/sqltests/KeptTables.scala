@@ -8,9 +8,7 @@ import scala.util.Try
 
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.streaming.runtime.{
-  MemoryStream,
-  MicroBatchExecution,
-  StreamingQueryWrapper
+  MemoryStream, MicroBatchExecution, StreamingQueryWrapper
 }
 import org.apache.spark.sql.types.StringType
 import org.apache.spark.sql.{DataFrame, Encoders, Row}

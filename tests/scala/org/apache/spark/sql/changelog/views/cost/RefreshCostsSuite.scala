@@ -7,9 +7,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import org.apache.spark.sql.changelog.sources.tables.TableSize
 import org.apache.spark.sql.changelog.views.history.{
-  RefreshEstimate,
-  RefreshReason,
-  RefreshRecord
+  RefreshEstimate, RefreshReason, RefreshRecord
 }
 
 /** What refreshes are expected to take, by what earlier ones took. */

@@ -6,9 +6,7 @@ package org.apache.spark.sql.changelog.sinks.table
 import java.util.concurrent.ConcurrentHashMap
 
 import org.apache.spark.sql.connector.catalog.{
-  Identifier,
-  InMemoryRowLevelOperationTableCatalog,
-  Table
+  Identifier, InMemoryRowLevelOperationTableCatalog, Table
 }
 
 /** Spark's table catalog of tests, whose tables all sessions see. */

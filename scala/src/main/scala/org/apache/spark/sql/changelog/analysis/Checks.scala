@@ -6,12 +6,7 @@ package org.apache.spark.sql.changelog.analysis
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateExpression, First, Last}
 import org.apache.spark.sql.catalyst.plans.logical.{
-  Aggregate,
-  AnalysisHelper,
-  EventTimeWatermark,
-  LogicalPlan,
-  Sort,
-  Window
+  Aggregate, AnalysisHelper, EventTimeWatermark, LogicalPlan, Sort, Window
 }
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.trees.TreePattern.EVENT_TIME_WATERMARK

@@ -10,11 +10,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 
 import org.apache.spark.sql.changelog.plans.{
-  FromChangelog,
-  LiftedSource,
-  LiftedSources,
-  SkipRows,
-  ToChangelog
+  FromChangelog, LiftedSource, LiftedSources, SkipRows, ToChangelog
 }
 
 /**

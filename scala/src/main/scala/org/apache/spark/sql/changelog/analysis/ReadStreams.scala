@@ -6,18 +6,13 @@ package org.apache.spark.sql.changelog.analysis
 import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.expressions.{
-  Alias,
-  Attribute,
-  AttributeReference,
-  NamedExpression,
-  SubqueryExpression
+  Alias, Attribute, AttributeReference, NamedExpression, SubqueryExpression
 }
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.streaming.StreamingRelationV2
 import org.apache.spark.sql.execution.streaming.runtime.{
-  StreamingExecutionRelation,
-  StreamingRelation
+  StreamingExecutionRelation, StreamingRelation
 }
 import org.apache.spark.sql.types.{Metadata, MetadataBuilder}
 
@@ -25,13 +20,7 @@ import org.apache.spark.sql.changelog.ModifyKindSet
 import org.apache.spark.sql.changelog.compat.SparkRules
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.plans.{
-  FromChangelog,
-  InputMode,
-  LookupTable,
-  RowTtl,
-  Skew,
-  SourceOfPlan,
-  ToChangelog
+  FromChangelog, InputMode, LookupTable, RowTtl, Skew, SourceOfPlan, ToChangelog
 }
 
 /**

@@ -14,11 +14,7 @@ import org.apache.spark.sql.changelog.errors.ChangelogErrors
 import org.apache.spark.sql.changelog.inference.EquiJoin
 import org.apache.spark.sql.changelog.inference.nodes.StaticInference
 import org.apache.spark.sql.changelog.plans.{
-  LookupJoin,
-  LookupTable,
-  Skew,
-  TemporalJoin,
-  ToChangelog
+  LookupJoin, LookupTable, Skew, TemporalJoin, ToChangelog
 }
 
 /**

@@ -7,9 +7,7 @@ import scala.util.Try
 
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.analysis.{
-  UnresolvedAttribute,
-  UnresolvedFunction,
-  UnresolvedRelation
+  UnresolvedAttribute, UnresolvedFunction, UnresolvedRelation
 }
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical._

@@ -4,11 +4,7 @@
 package org.apache.spark.sql.changelog.analysis
 
 import org.apache.spark.sql.catalyst.expressions.{
-  Attribute,
-  AttributeMap,
-  ExprId,
-  LateralSubquery,
-  SubqueryExpression
+  Attribute, AttributeMap, ExprId, LateralSubquery, SubqueryExpression
 }
 import org.apache.spark.sql.catalyst.plans.LeftSemiOrAnti
 import org.apache.spark.sql.catalyst.plans.logical.{AnalysisHelper, Join, LogicalPlan, Project}

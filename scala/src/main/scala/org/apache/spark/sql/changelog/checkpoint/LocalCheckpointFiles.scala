@@ -4,13 +4,8 @@
 package org.apache.spark.sql.changelog.checkpoint
 
 import java.io.{
-  BufferedOutputStream,
-  ByteArrayOutputStream,
-  DataOutputStream,
-  File,
-  FileInputStream,
-  FileOutputStream,
-  IOException
+  BufferedOutputStream, ByteArrayOutputStream, DataOutputStream, File, FileInputStream,
+  FileOutputStream, IOException
 }
 import java.nio.ByteBuffer
 import java.nio.file.{FileAlreadyExistsException, FileSystemException, Files, StandardCopyOption}

@@ -11,9 +11,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.streaming.runtime.StreamingQueryListenerBus
 import org.apache.spark.sql.streaming.StreamingQueryListener._
 import org.apache.spark.sql.streaming.{
-  StreamingQuery,
-  StreamingQueryException,
-  StreamingQueryListener
+  StreamingQuery, StreamingQueryException, StreamingQueryListener
 }
 
 /**

@@ -5,10 +5,7 @@ package org.apache.spark.sql.changelog.compat
 
 import org.apache.spark.sql.catalyst.analysis.StreamingJoinHelper
 import org.apache.spark.sql.catalyst.expressions.{
-  Attribute,
-  AttributeSet,
-  BoundReference,
-  Expression
+  Attribute, AttributeSet, BoundReference, Expression
 }
 import org.apache.spark.sql.execution.streaming.operators.stateful.join.StreamingSymmetricHashJoinHelper._
 

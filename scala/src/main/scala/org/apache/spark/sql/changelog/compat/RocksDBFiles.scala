@@ -16,9 +16,7 @@ import org.apache.spark.io.CompressionCodec
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
 import org.apache.spark.sql.execution.streaming.state.{
-  RocksDBCheckpointMetadata,
-  RocksDBImmutableFile,
-  StateStoreChangelogReaderFactory
+  RocksDBCheckpointMetadata, RocksDBImmutableFile, StateStoreChangelogReaderFactory
 }
 
 /** The files of a version of RocksDB state, as listed in the version's archive. */

@@ -14,12 +14,8 @@ import org.apache.spark.sql.connector.catalog.Table
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
 import org.apache.spark.sql.execution.streaming.runtime.{
-  IncrementalExecution,
-  MicroBatchExecution,
-  MicroBatchExecutionContext,
-  SingleBatchExecutor,
-  StreamExecution,
-  StreamingQueryWrapper
+  IncrementalExecution, MicroBatchExecution, MicroBatchExecutionContext, SingleBatchExecutor,
+  StreamExecution, StreamingQueryWrapper
 }
 import org.apache.spark.sql.execution.streaming.state.StateStoreCoordinatorRef
 import org.apache.spark.sql.streaming.StreamingQuery

@@ -6,10 +6,7 @@ package org.apache.spark.sql.changelog.compat
 import scala.reflect.ClassTag
 
 import org.apache.spark.rdd.{
-  MapPartitionsRDD,
-  RDD,
-  SQLPartitioningAwareUnionRDD,
-  ZippedPartitionsRDD2
+  MapPartitionsRDD, RDD, SQLPartitioningAwareUnionRDD, ZippedPartitionsRDD2
 }
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow

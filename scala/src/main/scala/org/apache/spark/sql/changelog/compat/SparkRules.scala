@@ -5,28 +5,20 @@ package org.apache.spark.sql.changelog.compat
 
 import org.apache.spark.api.java.function.FilterFunction
 import org.apache.spark.sql.catalyst.analysis.{
-  DeduplicateRelations,
-  EliminateSubqueryAliases,
-  EliminateView,
-  UpdateAttributeNullability
+  DeduplicateRelations, EliminateSubqueryAliases, EliminateView, UpdateAttributeNullability
 }
 import org.apache.spark.sql.catalyst.expressions.objects.Invoke
 import org.apache.spark.sql.catalyst.expressions.{AttributeMap, Expression, Literal, SortOrder}
 import org.apache.spark.sql.catalyst.optimizer._
 import org.apache.spark.sql.catalyst.plans.Inner
 import org.apache.spark.sql.catalyst.plans.logical.{
-  Join,
-  JoinHint,
-  LogicalPlan,
-  OneRowRelation,
-  RepartitionByExpression
+  Join, JoinHint, LogicalPlan, OneRowRelation, RepartitionByExpression
 }
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.aggregate.TypedAggregateExpression
 import org.apache.spark.sql.execution.python.{
-  ExtractGroupingPythonUDFFromAggregate,
-  ExtractPythonUDFFromAggregate
+  ExtractGroupingPythonUDFFromAggregate, ExtractPythonUDFFromAggregate
 }
 import org.apache.spark.sql.execution.window.{Partial, WindowGroupLimitExec}
 import org.apache.spark.sql.internal.UDFAdaptors

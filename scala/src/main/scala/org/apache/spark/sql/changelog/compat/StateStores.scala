@@ -13,12 +13,10 @@ import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.plans.physical.{AllTuples, Distribution, Partitioning}
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.exchange.{
-  REQUIRED_BY_STATEFUL_OPERATOR,
-  ShuffleExchangeExec
+  REQUIRED_BY_STATEFUL_OPERATOR, ShuffleExchangeExec
 }
 import org.apache.spark.sql.execution.streaming.operators.stateful.{
-  StatefulOperatorPartitioning,
-  StatefulOperatorStateInfo
+  StatefulOperatorPartitioning, StatefulOperatorStateInfo
 }
 import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.internal.{SQLConf, SessionState}

@@ -12,14 +12,10 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.datasources.{DataSource, FileFormat}
 import org.apache.spark.sql.execution.streaming.checkpointing.{
-  CommitLog,
-  OffsetSeqLog,
-  OffsetSeqMetadata
+  CommitLog, OffsetSeqLog, OffsetSeqMetadata
 }
 import org.apache.spark.sql.execution.streaming.runtime.{
-  FileStreamSourceLog,
-  StreamMetadata,
-  StreamingRelation
+  FileStreamSourceLog, StreamMetadata, StreamingRelation
 }
 import org.apache.spark.sql.internal.SQLConf
 

@@ -22,17 +22,11 @@ import org.apache.spark.sql.catalyst.util.DateTimeUtils
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
 import org.apache.spark.sql.execution.streaming.operators.stateful.{
-  StateStoreWriter,
-  StatefulOperatorCustomMetric,
-  StatefulOperatorCustomSumMetric
+  StateStoreWriter, StatefulOperatorCustomMetric, StatefulOperatorCustomSumMetric
 }
 import org.apache.spark.sql.execution.streaming.state.{
-  KeyStateEncoderSpec,
-  NoPrefixKeyStateEncoderSpec,
-  OperatorStateMetadata,
-  StateSchemaValidationResult,
-  StateStore,
-  UnsafeRowPair
+  KeyStateEncoderSpec, NoPrefixKeyStateEncoderSpec, OperatorStateMetadata,
+  StateSchemaValidationResult, StateStore, UnsafeRowPair
 }
 import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
 import org.apache.spark.sql.streaming.StateOperatorProgress

@@ -9,11 +9,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
 import org.apache.spark.sql.execution.{
-  FilterExec,
-  LocalTableScanExec,
-  ProjectExec,
-  SparkPlan,
-  SparkStrategy
+  FilterExec, LocalTableScanExec, ProjectExec, SparkPlan, SparkStrategy
 }
 
 import org.apache.spark.sql.changelog.RowKind
@@ -22,8 +18,7 @@ import org.apache.spark.sql.changelog.execution.consolidate.ChangelogConsolidate
 import org.apache.spark.sql.changelog.execution.join.PlanChangelogJoin
 import org.apache.spark.sql.changelog.execution.join.temporal.PlanChangelogTemporalJoin
 import org.apache.spark.sql.changelog.execution.normalize.{
-  ChangelogNormalizeExec,
-  NormalizeLayout
+  ChangelogNormalizeExec, NormalizeLayout
 }
 import org.apache.spark.sql.changelog.execution.output._
 import org.apache.spark.sql.changelog.execution.rank.PlanChangelogRank
@@ -31,9 +26,7 @@ import org.apache.spark.sql.changelog.execution.replay._
 import org.apache.spark.sql.changelog.execution.running.ChangelogRunningExec
 import org.apache.spark.sql.changelog.execution.shared.{SharedPartExec, SharedReadingExec}
 import org.apache.spark.sql.changelog.execution.time.{
-  ChangelogEmitOnCloseExec,
-  ChangelogRowTtlExec,
-  ChangelogTemporalFilterExec
+  ChangelogEmitOnCloseExec, ChangelogRowTtlExec, ChangelogTemporalFilterExec
 }
 import org.apache.spark.sql.changelog.execution.unique.ChangelogUniqueExec
 import org.apache.spark.sql.changelog.microbatch.AssignStateInfo

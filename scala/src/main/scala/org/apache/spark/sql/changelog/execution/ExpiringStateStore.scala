@@ -7,9 +7,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes
 import org.apache.spark.sql.execution.metric.SQLMetric
 import org.apache.spark.sql.execution.streaming.state.{
-  StateStore,
-  StateStoreIterator,
-  UnsafeRowPair
+  StateStore, StateStoreIterator, UnsafeRowPair
 }
 import org.apache.spark.sql.types.{LongType, StructField, StructType}
 

@@ -7,9 +7,7 @@ import org.apache.spark.sql.catalyst.expressions.{Attribute, BasePredicate, Pred
 import org.apache.spark.sql.execution.aggregate.BaseAggregateExec
 import org.apache.spark.sql.execution.exchange.ReusedExchangeExec
 import org.apache.spark.sql.execution.streaming.operators.stateful.{
-  EventTimeWatermarkExec,
-  StateStoreWriter,
-  WatermarkSupport
+  EventTimeWatermarkExec, StateStoreWriter, WatermarkSupport
 }
 import org.apache.spark.sql.execution.{ExpandExec, SparkPlan}
 

@@ -14,17 +14,8 @@ import org.apache.spark.sql.execution.aggregate.BaseAggregateExec
 import org.apache.spark.sql.execution.exchange.{ShuffleExchangeExec, ShuffleExchangeLike}
 import org.apache.spark.sql.execution.metric.SQLMetric
 import org.apache.spark.sql.execution.{
-  ColumnarRule,
-  ExpandExec,
-  FilterExec,
-  GenerateExec,
-  LeafExecNode,
-  LocalTableScanExec,
-  ProjectExec,
-  SortExec,
-  SparkPlan,
-  UnaryExecNode,
-  UnionExec
+  ColumnarRule, ExpandExec, FilterExec, GenerateExec, LeafExecNode, LocalTableScanExec,
+  ProjectExec, SortExec, SparkPlan, UnaryExecNode, UnionExec
 }
 import org.apache.spark.{SparkException, TaskContext}
 

@@ -16,12 +16,7 @@ import org.apache.spark.sql.types._
 
 import org.apache.spark.sql.changelog.plans.InputMode
 import org.apache.spark.sql.changelog.sources.records.{
-  DeadLetters,
-  OnError,
-  RecordChanges,
-  RecordColumn,
-  RecordFaults,
-  RecordFile
+  DeadLetters, OnError, RecordChanges, RecordColumn, RecordFaults, RecordFile
 }
 import org.apache.spark.sql.changelog.sources.snapshots.InitialSnapshot
 

@@ -5,10 +5,7 @@ package org.apache.spark.sql.changelog.inference
 
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.catalyst.expressions.{
-  Expression,
-  NamedExpression,
-  PythonUDAF,
-  SessionWindow
+  Expression, NamedExpression, PythonUDAF, SessionWindow
 }
 import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, EventTimeWatermark}
 import org.apache.spark.sql.catalyst.util.UnsafeRowUtils

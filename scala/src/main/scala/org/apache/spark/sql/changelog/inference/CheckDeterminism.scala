@@ -5,9 +5,7 @@ package org.apache.spark.sql.changelog.inference
 
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateFunction
 import org.apache.spark.sql.catalyst.expressions.{
-  Expression,
-  UserDefinedExpression,
-  WindowFunction
+  Expression, UserDefinedExpression, WindowFunction
 }
 import org.apache.spark.sql.catalyst.plans.logical.Sample
 

@@ -12,18 +12,8 @@ import org.apache.spark.util.Utils
 import org.apache.spark.sql.changelog.compat.NearestBy
 import org.apache.spark.sql.changelog.inference.nodes.StaticInference
 import org.apache.spark.sql.changelog.plans.{
-  EmitOnClose,
-  FromChangelog,
-  InputMode,
-  LookupJoin,
-  Rank,
-  ReadName,
-  RecursiveQuery,
-  RowTtl,
-  Salt,
-  TemporalFilter,
-  TemporalJoin,
-  ToChangelog
+  EmitOnClose, FromChangelog, InputMode, LookupJoin, Rank, ReadName, RecursiveQuery, RowTtl, Salt,
+  TemporalFilter, TemporalJoin, ToChangelog
 }
 
 /**

@@ -14,8 +14,7 @@ import org.apache.spark.internal.Logging
 import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent}
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.streaming.StreamingQueryListener.{
-  QueryProgressEvent,
-  QueryTerminatedEvent
+  QueryProgressEvent, QueryTerminatedEvent
 }
 import org.apache.spark.sql.streaming.StreamingQueryProgress
 import org.apache.spark.util.CollectionAccumulator

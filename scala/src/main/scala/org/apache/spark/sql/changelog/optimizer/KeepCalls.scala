@@ -6,15 +6,11 @@ package org.apache.spark.sql.changelog.optimizer
 import org.apache.spark.SparkException
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.aggregate.{
-  AggregateExpression,
-  AggregateFunction
+  AggregateExpression, AggregateFunction
 }
 import org.apache.spark.sql.catalyst.expressions.codegen.CodegenFallback
 import org.apache.spark.sql.catalyst.expressions.{
-  AttributeReference,
-  Expression,
-  Literal,
-  PythonUDF
+  AttributeReference, Expression, Literal, PythonUDF
 }
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Subquery}
 import org.apache.spark.sql.types.{DataType, StructType}

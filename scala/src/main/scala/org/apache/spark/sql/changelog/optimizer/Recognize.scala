@@ -11,11 +11,7 @@ import org.apache.spark.sql.types.BooleanType
 
 import org.apache.spark.sql.changelog.inference.times.TemporalCondition
 import org.apache.spark.sql.changelog.plans.{
-  FromChangelog,
-  PassingTime,
-  Rank,
-  RankFunction,
-  TemporalFilter
+  FromChangelog, PassingTime, Rank, RankFunction, TemporalFilter
 }
 
 /**

@@ -16,16 +16,10 @@ import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.compat.SparkRules
 import org.apache.spark.sql.changelog.identity.{
-  CanonicalPlan,
-  OperatorRecord,
-  PartRecord,
-  RecordedRun
+  CanonicalPlan, OperatorRecord, PartRecord, RecordedRun
 }
 import org.apache.spark.sql.changelog.inference.{
-  AnnotatedPlan,
-  CheckExecutable,
-  DescribeNode,
-  InferChangelogMode
+  AnnotatedPlan, CheckExecutable, DescribeNode, InferChangelogMode
 }
 import org.apache.spark.sql.changelog.microbatch.{AssignStateInfo, KeySamples, SpreadingSalts}
 import org.apache.spark.sql.changelog.optimizer.rewrite._

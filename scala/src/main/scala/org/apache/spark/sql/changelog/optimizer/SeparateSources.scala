@@ -7,19 +7,10 @@ import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.analysis.MultiInstanceRelation
 import org.apache.spark.sql.catalyst.expressions.{
-  Alias,
-  Attribute,
-  AttributeMap,
-  AttributeSet,
-  ExprId,
-  NamedExpression
+  Alias, Attribute, AttributeMap, AttributeSet, ExprId, NamedExpression
 }
 import org.apache.spark.sql.catalyst.plans.logical.{
-  Aggregate,
-  Generate,
-  LogicalPlan,
-  Project,
-  Union
+  Aggregate, Generate, LogicalPlan, Project, Union
 }
 import org.apache.spark.sql.catalyst.rules.Rule
 

@@ -11,9 +11,7 @@ import org.apache.spark.sql.changelog.evolution.{EvolveCheckpoint, RescaleCheckp
 import org.apache.spark.sql.changelog.explain.dryrun.{DryRunCommand, Sample}
 import org.apache.spark.sql.changelog.explain.lineage.WhyCommand
 import org.apache.spark.sql.changelog.explain.{
-  ExplainChangelogCommand,
-  ExplainFormat,
-  ExplainQueryCommand
+  ExplainChangelogCommand, ExplainFormat, ExplainQueryCommand
 }
 import org.apache.spark.sql.changelog.savepoints._
 import org.apache.spark.sql.changelog.views._

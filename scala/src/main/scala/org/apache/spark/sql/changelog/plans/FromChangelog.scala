@@ -6,12 +6,7 @@ package org.apache.spark.sql.changelog.plans
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, ExpressionSet}
 import org.apache.spark.sql.catalyst.plans.logical.{
-  LeafNode,
-  LogicalPlan,
-  Statistics,
-  SubqueryAlias,
-  UnaryNode,
-  View
+  LeafNode, LogicalPlan, Statistics, SubqueryAlias, UnaryNode, View
 }
 
 import org.apache.spark.sql.changelog.ModifyKindSet

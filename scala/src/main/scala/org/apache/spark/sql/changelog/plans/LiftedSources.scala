@@ -5,9 +5,7 @@ package org.apache.spark.sql.changelog.plans
 
 import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, Expression, NamedExpression}
 import org.apache.spark.sql.catalyst.plans.logical.{
-  LeafNode,
-  LogicalPlan,
-  OrderPreservingUnaryNode
+  LeafNode, LogicalPlan, OrderPreservingUnaryNode
 }
 
 /**

@@ -6,11 +6,7 @@ package org.apache.spark.sql.changelog.plans
 import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet}
 import org.apache.spark.sql.catalyst.plans.QueryPlan
 import org.apache.spark.sql.catalyst.plans.logical.{
-  LeafNode,
-  LogicalPlan,
-  Statistics,
-  UnaryNode,
-  UnionLoop
+  LeafNode, LogicalPlan, Statistics, UnaryNode, UnionLoop
 }
 
 /**

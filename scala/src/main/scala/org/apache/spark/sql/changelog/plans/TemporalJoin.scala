@@ -6,11 +6,7 @@ package org.apache.spark.sql.changelog.plans
 import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet, Expression, SortOrder}
 import org.apache.spark.sql.catalyst.plans.JoinType
 import org.apache.spark.sql.catalyst.plans.logical.{
-  BinaryNode,
-  Join,
-  JoinHint,
-  LogicalPlan,
-  UnaryNode
+  BinaryNode, Join, JoinHint, LogicalPlan, UnaryNode
 }
 
 import org.apache.spark.sql.changelog.RowKind

@@ -11,10 +11,7 @@ import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.streaming.Sink
 import org.apache.spark.sql.sources.{
-  BaseRelation,
-  CreatableRelationProvider,
-  DataSourceRegister,
-  StreamSinkProvider
+  BaseRelation, CreatableRelationProvider, DataSourceRegister, StreamSinkProvider
 }
 import org.apache.spark.sql.streaming.OutputMode
 import org.apache.spark.sql.types.DataType

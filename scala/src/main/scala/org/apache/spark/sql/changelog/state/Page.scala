@@ -8,9 +8,7 @@ import java.lang.ref.Reference
 
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.execution.streaming.state.{
-  StateStoreConf,
-  StateStoreId,
-  StateStoreProvider
+  StateStoreConf, StateStoreId, StateStoreProvider
 }
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.unsafe.Platform

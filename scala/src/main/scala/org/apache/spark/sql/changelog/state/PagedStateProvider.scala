@@ -15,10 +15,7 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.spark.internal.{LogKeys, Logging}
 import org.apache.spark.sql.errors.QueryExecutionErrors
 import org.apache.spark.sql.execution.streaming.state.{
-  StateStore,
-  StateStoreConf,
-  StateStoreCustomMetric,
-  StateStoreId
+  StateStore, StateStoreConf, StateStoreCustomMetric, StateStoreId
 }
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.util.{ThreadUtils, Utils}

@@ -7,16 +7,9 @@ import org.apache.spark.TaskContext
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.errors.QueryExecutionErrors
 import org.apache.spark.sql.execution.streaming.state.{
-  KeyStateEncoderSpec,
-  StateStore,
-  StateStoreCheckpointInfo,
-  StateStoreCustomMetric,
-  StateStoreCustomSizeMetric,
-  StateStoreErrors,
-  StateStoreId,
-  StateStoreIterator,
-  StateStoreMetrics,
-  UnsafeRowPair
+  KeyStateEncoderSpec, StateStore, StateStoreCheckpointInfo, StateStoreCustomMetric,
+  StateStoreCustomSizeMetric, StateStoreErrors, StateStoreId, StateStoreIterator,
+  StateStoreMetrics, UnsafeRowPair
 }
 import org.apache.spark.sql.types.StructType
 

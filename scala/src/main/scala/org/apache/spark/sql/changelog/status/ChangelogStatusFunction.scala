@@ -10,11 +10,7 @@ import org.apache.spark.sql.Row
 import org.apache.spark.sql.catalyst.analysis.MultiInstanceRelation
 import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeReference, Expression}
 import org.apache.spark.sql.catalyst.plans.logical.{
-  FunctionSignature,
-  LeafNode,
-  LogicalPlan,
-  NamedParametersSupport,
-  Statistics
+  FunctionSignature, LeafNode, LogicalPlan, NamedParametersSupport, Statistics
 }
 import org.apache.spark.sql.catalyst.{CatalystTypeConverters, InternalRow}
 import org.apache.spark.sql.execution.{LeafExecNode, LocalTableScanExec, SparkPlan, SparkStrategy}

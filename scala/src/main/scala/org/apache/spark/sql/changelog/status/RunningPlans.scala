@@ -15,9 +15,7 @@ import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent}
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.streaming.StreamingQueryListener.QueryTerminatedEvent
 import org.apache.spark.sql.streaming.{
-  StateOperatorProgress,
-  StreamingQuery,
-  StreamingQueryProgress
+  StateOperatorProgress, StreamingQuery, StreamingQueryProgress
 }
 
 import org.apache.spark.sql.changelog.microbatch.KeySamples

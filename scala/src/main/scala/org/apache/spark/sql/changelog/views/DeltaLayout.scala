@@ -8,11 +8,7 @@ import org.apache.spark.sql.Row
 import org.apache.spark.sql.catalyst.util.quoteIdentifier
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.expressions.{
-  ClusterByTransform,
-  Expressions,
-  IdentityTransform,
-  NamedReference,
-  Transform
+  ClusterByTransform, Expressions, IdentityTransform, NamedReference, Transform
 }
 import org.apache.spark.sql.functions.col
 import org.apache.spark.sql.types.{BinaryType, StructType, TimestampType}

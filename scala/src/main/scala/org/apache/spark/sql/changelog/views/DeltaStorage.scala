@@ -14,10 +14,7 @@ import org.apache.spark.sql.functions.{col, lit}
 import org.apache.spark.sql.types.StructType
 
 import org.apache.spark.sql.changelog.connectors.delta.{
-  Delta,
-  DeltaCommits,
-  DeltaConflicts,
-  DeltaProperties
+  Delta, DeltaCommits, DeltaConflicts, DeltaProperties
 }
 import org.apache.spark.sql.changelog.sinks.table.{EmptyPartitions, TableSink}
 import org.apache.spark.sql.changelog.sinks.{SinkInput, SinkOptions}

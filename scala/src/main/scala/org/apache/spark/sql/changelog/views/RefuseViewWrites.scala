@@ -5,10 +5,7 @@ package org.apache.spark.sql.changelog.views
 
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.analysis.{
-  ResolvedIdentifier,
-  ResolvedTable,
-  UnresolvedRelation,
-  UnresolvedTable
+  ResolvedIdentifier, ResolvedTable, UnresolvedRelation, UnresolvedTable
 }
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule

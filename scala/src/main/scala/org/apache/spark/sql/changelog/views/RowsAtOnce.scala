@@ -7,10 +7,7 @@ import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.catalyst.expressions.Alias
 import org.apache.spark.sql.catalyst.plans.logical.{
-  EventTimeWatermark,
-  LeafNode,
-  LogicalPlan,
-  Project
+  EventTimeWatermark, LeafNode, LogicalPlan, Project
 }
 import org.apache.spark.sql.classic.{DataFrame, Dataset}
 

@@ -19,11 +19,7 @@ import org.apache.spark.sql.changelog.checkpoint.Fence
 import org.apache.spark.sql.changelog.errors.ViewErrors
 import org.apache.spark.sql.changelog.sinks.{SinkInput, SinkOptions}
 import org.apache.spark.sql.changelog.views.files.{
-  FilesSink,
-  FilesSinkProvider,
-  SnapshotVersions,
-  Snapshots,
-  VersionSourceProvider
+  FilesSink, FilesSinkProvider, SnapshotVersions, Snapshots, VersionSourceProvider
 }
 
 /**

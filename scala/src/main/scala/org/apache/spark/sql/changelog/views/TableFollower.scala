@@ -7,11 +7,7 @@ import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke
 import org.apache.spark.sql.catalyst.expressions.{
-  Alias,
-  Attribute,
-  AttributeReference,
-  AttributeSet,
-  SubqueryExpression
+  Alias, Attribute, AttributeReference, AttributeSet, SubqueryExpression
 }
 import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LogicalPlan, Project, View}
 import org.apache.spark.sql.classic.SparkSession

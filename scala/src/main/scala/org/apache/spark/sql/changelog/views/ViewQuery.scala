@@ -9,8 +9,7 @@ import org.apache.spark.sql.catalyst.analysis.NoSuchTableException
 import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LogicalPlan, View}
 import org.apache.spark.sql.catalyst.streaming.StreamingRelationV2
 import org.apache.spark.sql.catalyst.util.ResolveDefaultColumns.{
-  CURRENT_DEFAULT_COLUMN_METADATA_KEY,
-  EXISTS_DEFAULT_COLUMN_METADATA_KEY
+  CURRENT_DEFAULT_COLUMN_METADATA_KEY, EXISTS_DEFAULT_COLUMN_METADATA_KEY
 }
 import org.apache.spark.sql.catalyst.util.removeInternalMetadata
 import org.apache.spark.sql.classic.{DataFrame, Dataset, SparkSession}

@@ -11,17 +11,10 @@ import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation
 import org.apache.spark.sql.catalyst.expressions.{
-  Alias,
-  FunctionTableSubqueryArgumentExpression,
-  NamedArgumentExpression,
-  PlanExpression
+  Alias, FunctionTableSubqueryArgumentExpression, NamedArgumentExpression, PlanExpression
 }
 import org.apache.spark.sql.catalyst.plans.logical.{
-  LogicalPlan,
-  Project,
-  SubqueryAlias,
-  UnresolvedWith,
-  View
+  LogicalPlan, Project, SubqueryAlias, UnresolvedWith, View
 }
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 

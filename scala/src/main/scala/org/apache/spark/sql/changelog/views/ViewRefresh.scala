@@ -20,10 +20,7 @@ import org.apache.spark.sql.changelog.errors.ViewErrors
 import org.apache.spark.sql.changelog.sources.tables.{SharedMoments, TableVersion}
 import org.apache.spark.sql.changelog.views.cost.{CheaperRefresh, ViewInputs}
 import org.apache.spark.sql.changelog.views.history.{
-  RefreshError,
-  RefreshHistory,
-  RefreshReason,
-  RefreshReport
+  RefreshError, RefreshHistory, RefreshReason, RefreshReport
 }
 
 /** ViewRefresh: brings a view up to date, incrementally, in full, or continuously. */

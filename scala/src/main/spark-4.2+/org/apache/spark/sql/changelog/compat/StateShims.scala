@@ -10,15 +10,8 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.execution.streaming.operators.stateful.StatePartitionKeyExtractorFactory
 import org.apache.spark.sql.execution.streaming.state.{
-  ArrayIndexRange,
-  KeyValueChecksum,
-  KeyValueChecksumEncoder,
-  KeyValueIntegrityVerifier,
-  StatePartitionKeyExtractor,
-  StateStore,
-  StateStoreConf,
-  StateStoreIterator,
-  StateStoreProvider,
+  ArrayIndexRange, KeyValueChecksum, KeyValueChecksumEncoder, KeyValueIntegrityVerifier,
+  StatePartitionKeyExtractor, StateStore, StateStoreConf, StateStoreIterator, StateStoreProvider,
   UnsafeRowPair
 }
 import org.apache.spark.sql.types.StructType

@@ -11,12 +11,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.read.streaming.Offset
 import org.apache.spark.sql.execution.streaming.checkpointing.{
-  CommitLog,
-  CommitMetadataBase,
-  OffsetMap,
-  OffsetSeq,
-  OffsetSeqBase,
-  OffsetSeqMetadataBase
+  CommitLog, CommitMetadataBase, OffsetMap, OffsetSeq, OffsetSeqBase, OffsetSeqMetadataBase
 }
 import org.apache.spark.sql.execution.streaming.runtime.StreamProgress
 import org.apache.spark.util.TaskInterruptListener

@@ -10,21 +10,8 @@ import scala.collection.mutable
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{
-  And,
-  Attribute,
-  BoundReference,
-  Cast,
-  Expression,
-  GreaterThanOrEqual,
-  In,
-  InterpretedOrdering,
-  IsNull,
-  JoinedRow,
-  LessThanOrEqual,
-  Literal,
-  Or,
-  UnsafeProjection,
-  UnsafeRow
+  And, Attribute, BoundReference, Cast, Expression, GreaterThanOrEqual, In, InterpretedOrdering,
+  IsNull, JoinedRow, LessThanOrEqual, Literal, Or, UnsafeProjection, UnsafeRow
 }
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation
 import org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes

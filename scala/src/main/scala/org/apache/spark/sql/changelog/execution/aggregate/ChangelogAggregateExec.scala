@@ -10,9 +10,7 @@ import org.apache.spark.sql.catalyst.plans.physical._
 import org.apache.spark.sql.catalyst.util.truncatedString
 import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
 import org.apache.spark.sql.execution.streaming.state.{
-  KeyStateEncoderSpec,
-  PrefixKeyScanStateEncoderSpec,
-  StateStore
+  KeyStateEncoderSpec, PrefixKeyScanStateEncoderSpec, StateStore
 }
 import org.apache.spark.sql.execution.{PartitioningPreservingUnaryExecNode, SparkPlan}
 import org.apache.spark.sql.types.StructType

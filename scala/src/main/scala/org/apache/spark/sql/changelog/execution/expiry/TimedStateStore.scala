@@ -6,9 +6,7 @@ package org.apache.spark.sql.changelog.execution.expiry
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, UnsafeRow}
 import org.apache.spark.sql.execution.streaming.state.{
-  StateStore,
-  StateStoreMetrics,
-  UnsafeRowPair
+  StateStore, StateStoreMetrics, UnsafeRowPair
 }
 import org.apache.spark.sql.types.{DataType, StructType}
 import org.apache.spark.util.CompletionIterator

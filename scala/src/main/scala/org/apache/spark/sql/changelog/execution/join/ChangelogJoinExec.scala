@@ -10,20 +10,13 @@ import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.physical._
 import org.apache.spark.sql.catalyst.util.truncatedString
 import org.apache.spark.sql.execution.streaming.operators.stateful.{
-  StatefulOperatorCustomMetric,
-  StatefulOperatorCustomSumMetric,
-  StatefulOperatorStateInfo
+  StatefulOperatorCustomMetric, StatefulOperatorCustomSumMetric, StatefulOperatorStateInfo
 }
 import org.apache.spark.sql.execution.streaming.state.{
-  KeyStateEncoderSpec,
-  PrefixKeyScanStateEncoderSpec,
-  StateStore
+  KeyStateEncoderSpec, PrefixKeyScanStateEncoderSpec, StateStore
 }
 import org.apache.spark.sql.execution.{
-  BinaryExecNode,
-  CoGroupedIterator,
-  GroupedIterator,
-  SparkPlan
+  BinaryExecNode, CoGroupedIterator, GroupedIterator, SparkPlan
 }
 import org.apache.spark.sql.types.{ArrayType, StructType}
 import org.apache.spark.util.CompletionIterator

@@ -6,10 +6,7 @@ package org.apache.spark.sql.changelog.execution.join
 import java.util.LinkedHashMap
 
 import org.apache.spark.sql.catalyst.expressions.{
-  BoundReference,
-  GenericInternalRow,
-  UnsafeProjection,
-  UnsafeRow
+  BoundReference, GenericInternalRow, UnsafeProjection, UnsafeRow
 }
 import org.apache.spark.sql.catalyst.util.{ArrayData, GenericArrayData}
 import org.apache.spark.sql.execution.streaming.state.StateStore

@@ -5,11 +5,7 @@ package org.apache.spark.sql.changelog.execution.join
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{
-  Attribute,
-  AttributeReference,
-  Expression,
-  UnsafeProjection,
-  UnsafeRow
+  Attribute, AttributeReference, Expression, UnsafeProjection, UnsafeRow
 }
 
 import org.apache.spark.sql.changelog.RowKind

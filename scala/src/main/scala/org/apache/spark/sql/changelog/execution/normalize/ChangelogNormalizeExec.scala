@@ -10,9 +10,7 @@ import org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes
 import org.apache.spark.sql.catalyst.util.truncatedString
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.streaming.operators.stateful.{
-  StatefulOperatorCustomMetric,
-  StatefulOperatorCustomSumMetric,
-  StatefulOperatorStateInfo
+  StatefulOperatorCustomMetric, StatefulOperatorCustomSumMetric, StatefulOperatorStateInfo
 }
 import org.apache.spark.sql.execution.streaming.state.StateStore
 import org.apache.spark.sql.types.{BooleanType, StructType}

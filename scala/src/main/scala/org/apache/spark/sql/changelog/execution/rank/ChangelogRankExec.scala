@@ -12,10 +12,7 @@ import org.apache.spark.sql.catalyst.util.truncatedString
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
 import org.apache.spark.sql.execution.streaming.state.{
-  KeyStateEncoderSpec,
-  NoPrefixKeyStateEncoderSpec,
-  PrefixKeyScanStateEncoderSpec,
-  StateStore
+  KeyStateEncoderSpec, NoPrefixKeyStateEncoderSpec, PrefixKeyScanStateEncoderSpec, StateStore
 }
 import org.apache.spark.sql.types._
 import org.apache.spark.util.CompletionIterator
@@ -24,11 +21,7 @@ import org.apache.spark.sql.changelog.compat.RankLimit
 import org.apache.spark.sql.changelog.execution.expiry.EntryTimes
 import org.apache.spark.sql.changelog.execution.output.ChangelogDrainExec
 import org.apache.spark.sql.changelog.execution.{
-  EventTimeBound,
-  RowOrder,
-  RowsByKey,
-  StateColumns,
-  UnaryChangelogStateWriter
+  EventTimeBound, RowOrder, RowsByKey, StateColumns, UnaryChangelogStateWriter
 }
 import org.apache.spark.sql.changelog.identity.EntryPlacement
 import org.apache.spark.sql.changelog.plans.{ChangelogRank, RankFunction, RankStrategy, Ranking}

@@ -15,10 +15,7 @@ import org.apache.spark.sql.types.{IntegerType, LongType}
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.execution.expiry.{EntryTimes, EventTimeOf}
 import org.apache.spark.sql.changelog.execution.{
-  ChangeMetrics,
-  EventTimeBound,
-  RowOrder,
-  RowsByKey
+  ChangeMetrics, EventTimeBound, RowOrder, RowsByKey
 }
 
 /**

@@ -8,10 +8,7 @@ import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.physical.{
-  HashPartitioning,
-  Partitioning,
-  SinglePartition,
-  UnknownPartitioning
+  HashPartitioning, Partitioning, SinglePartition, UnknownPartitioning
 }
 import org.apache.spark.sql.execution.exchange.Exchange
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}

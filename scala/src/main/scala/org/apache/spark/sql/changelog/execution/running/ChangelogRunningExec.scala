@@ -15,9 +15,7 @@ import org.apache.spark.util.CompletionIterator
 
 import org.apache.spark.sql.changelog.execution.expiry.EntryTimes
 import org.apache.spark.sql.changelog.execution.{
-  RowOrder,
-  StateColumns,
-  UnaryChangelogStateWriter
+  RowOrder, StateColumns, UnaryChangelogStateWriter
 }
 import org.apache.spark.sql.changelog.identity.EntryPlacement
 import org.apache.spark.sql.changelog.plans.{RunningBuffers, RunningFunctions}

@@ -13,14 +13,10 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.plans.physical._
 import org.apache.spark.sql.catalyst.util.truncatedString
 import org.apache.spark.sql.execution.streaming.operators.stateful.{
-  StatefulOperatorCustomMetric,
-  StatefulOperatorCustomSumMetric,
-  StatefulOperatorStateInfo
+  StatefulOperatorCustomMetric, StatefulOperatorCustomSumMetric, StatefulOperatorStateInfo
 }
 import org.apache.spark.sql.execution.streaming.state.{
-  KeyStateEncoderSpec,
-  PrefixKeyScanStateEncoderSpec,
-  StateStore
+  KeyStateEncoderSpec, PrefixKeyScanStateEncoderSpec, StateStore
 }
 import org.apache.spark.sql.execution.{GroupedIterator, SparkPlan}
 import org.apache.spark.sql.types.{IntegerType, StructType}

@@ -7,9 +7,7 @@ import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.physical.{
-  HashPartitioning,
-  Partitioning,
-  SinglePartition
+  HashPartitioning, Partitioning, SinglePartition
 }
 import org.apache.spark.sql.execution.{LeafExecNode, SparkPlan, UnaryExecNode}
 

@@ -10,18 +10,14 @@ import org.apache.spark.sql.catalyst.util.truncatedString
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.metric.SQLMetric
 import org.apache.spark.sql.execution.streaming.operators.stateful.{
-  StatefulOperatorCustomMetric,
-  StatefulOperatorCustomSumMetric,
-  StatefulOperatorStateInfo
+  StatefulOperatorCustomMetric, StatefulOperatorCustomSumMetric, StatefulOperatorStateInfo
 }
 import org.apache.spark.sql.execution.streaming.state.StateStore
 import org.apache.spark.util.CompletionIterator
 
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.execution.{
-  ChangeMetrics,
-  OperatorWatermark,
-  UnmatchedRetractions
+  ChangeMetrics, OperatorWatermark, UnmatchedRetractions
 }
 
 /**

@@ -11,10 +11,7 @@ import org.apache.spark.sql.catalyst.plans.physical.{Distribution, Partitioning}
 import org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes
 import org.apache.spark.sql.execution.UnaryExecNode
 import org.apache.spark.sql.execution.streaming.state.{
-  KeyStateEncoderSpec,
-  PrefixKeyScanStateEncoderSpec,
-  StateStore,
-  StateStoreIterator,
+  KeyStateEncoderSpec, PrefixKeyScanStateEncoderSpec, StateStore, StateStoreIterator,
   UnsafeRowPair
 }
 import org.apache.spark.sql.types._
@@ -22,10 +19,7 @@ import org.apache.spark.util.AccumulatorV2
 
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.execution.{
-  ChangeMetrics,
-  ChangelogStateWriter,
-  RowsByKey,
-  StateColumns
+  ChangeMetrics, ChangelogStateWriter, RowsByKey, StateColumns
 }
 import org.apache.spark.sql.changelog.identity.EntryPlacement
 

@@ -11,13 +11,7 @@ import org.json4s.jackson.JsonMethods.{compact, parse, render}
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{
-  Attribute,
-  BoundReference,
-  Cast,
-  EvalMode,
-  JsonToStructs,
-  Literal,
-  ToPrettyString
+  Attribute, BoundReference, Cast, EvalMode, JsonToStructs, Literal, ToPrettyString
 }
 import org.apache.spark.sql.types._
 

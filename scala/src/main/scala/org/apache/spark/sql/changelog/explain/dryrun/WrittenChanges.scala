@@ -9,9 +9,7 @@ import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{
-  Attribute,
-  AttributeReference,
-  SubqueryExpression
+  Attribute, AttributeReference, SubqueryExpression
 }
 import org.apache.spark.sql.catalyst.plans.logical.{Sample => _, _}
 import org.apache.spark.sql.classic.SparkSession

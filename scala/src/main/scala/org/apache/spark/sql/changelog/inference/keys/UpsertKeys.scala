@@ -10,17 +10,8 @@ import org.apache.spark.sql.catalyst.plans.logical._
 
 import org.apache.spark.sql.changelog.inference.EquiJoin
 import org.apache.spark.sql.changelog.plans.{
-  ChangelogStatic,
-  EmitOnClose,
-  FromChangelog,
-  GroupValue,
-  LookupJoin,
-  Rank,
-  RankFunction,
-  RowTtl,
-  TemporalFilter,
-  TemporalJoin,
-  ToChangelog
+  ChangelogStatic, EmitOnClose, FromChangelog, GroupValue, LookupJoin, Rank, RankFunction, RowTtl,
+  TemporalFilter, TemporalJoin, ToChangelog
 }
 
 /**

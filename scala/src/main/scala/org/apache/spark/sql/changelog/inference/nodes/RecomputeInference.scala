@@ -8,11 +8,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 
 import org.apache.spark.sql.changelog.inference.times.EventTime
 import org.apache.spark.sql.changelog.inference.{
-  DescribeNode,
-  GroupedMap,
-  InferenceErrors,
-  RunningWindow,
-  WindowStack
+  DescribeNode, GroupedMap, InferenceErrors, RunningWindow, WindowStack
 }
 import org.apache.spark.sql.changelog.plans.{RecursiveQuery, StateTable}
 import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}

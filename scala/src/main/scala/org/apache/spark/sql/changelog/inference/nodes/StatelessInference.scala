@@ -11,11 +11,7 @@ import org.apache.spark.sql.changelog.UpdateKind.OnlyUpdateAfter
 import org.apache.spark.sql.changelog.inference.DescribeNode
 import org.apache.spark.sql.changelog.inference.keys.ProjectKeys
 import org.apache.spark.sql.changelog.plans.{
-  ChangelogStatic,
-  FromChangelog,
-  RowTtl,
-  TemporalFilter,
-  ToChangelog
+  ChangelogStatic, FromChangelog, RowTtl, TemporalFilter, ToChangelog
 }
 import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 

@@ -10,12 +10,7 @@ import org.apache.spark.util.Utils
 import org.apache.spark.sql.changelog.inference.times.{ClosingTimes, EventTime, TemporalCondition}
 import org.apache.spark.sql.changelog.inference.{DescribeNode, InferenceErrors}
 import org.apache.spark.sql.changelog.plans.{
-  EmitOnClose,
-  FromChangelog,
-  Rank,
-  RowTtl,
-  StateTable,
-  TemporalFilter
+  EmitOnClose, FromChangelog, Rank, RowTtl, StateTable, TemporalFilter
 }
 import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 

@@ -10,11 +10,7 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.changelog.inference.RunningWindow
 import org.apache.spark.sql.changelog.inference.keys.ProjectKeys
 import org.apache.spark.sql.changelog.inference.nodes.{
-  FilterInference,
-  InferredNode,
-  StatelessInference,
-  StaticInference,
-  StaticSide,
+  FilterInference, InferredNode, StatelessInference, StaticInference, StaticSide,
   TemporalJoinInference
 }
 import org.apache.spark.sql.changelog.plans._

@@ -8,9 +8,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.types.IntegerType
 
 import org.apache.spark.sql.changelog.inference.nodes.{
-  JoinState,
-  StaticInference,
-  TemporalJoinInference
+  JoinState, StaticInference, TemporalJoinInference
 }
 import org.apache.spark.sql.changelog.inference.{AnnotatedPlan, EquiJoin}
 import org.apache.spark.sql.changelog.plans._

@@ -4,11 +4,7 @@
 package org.apache.spark.sql.changelog.optimizer.rewrite
 
 import org.apache.spark.sql.catalyst.expressions.{
-  Alias,
-  Attribute,
-  AttributeSet,
-  Literal,
-  RowOrdering
+  Alias, Attribute, AttributeSet, Literal, RowOrdering
 }
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._

@@ -14,11 +14,7 @@ import org.apache.spark.sql.streaming.OutputMode
 import org.apache.spark.sql.changelog.checkpoint.QueryOrigin
 import org.apache.spark.sql.changelog.errors.SinkErrors
 import org.apache.spark.sql.changelog.sinks.{
-  ChangelogBatch,
-  ChangelogSink,
-  ChangelogSinkProvider,
-  SinkInput,
-  SinkOptions
+  ChangelogBatch, ChangelogSink, ChangelogSinkProvider, SinkInput, SinkOptions
 }
 
 /**

@@ -16,10 +16,7 @@ import org.apache.spark.util.Utils
 import org.apache.spark.sql.changelog.compat.JdbcTable
 import org.apache.spark.sql.changelog.errors.SinkErrors
 import org.apache.spark.sql.changelog.sinks.{
-  ChangelogBatch,
-  ChangelogSink,
-  SinkInput,
-  SinkOptions
+  ChangelogBatch, ChangelogSink, SinkInput, SinkOptions
 }
 
 /**

@@ -13,10 +13,7 @@ import org.apache.spark.sql.functions._
 import org.apache.spark.sql.changelog.errors.SinkErrors
 import org.apache.spark.sql.changelog.sinks.ChangelogBatch._
 import org.apache.spark.sql.changelog.sinks.{
-  ChangelogBatch,
-  ChangelogSink,
-  SinkInput,
-  SinkOptions
+  ChangelogBatch, ChangelogSink, SinkInput, SinkOptions
 }
 import org.apache.spark.sql.changelog.sources.KafkaBrokers
 

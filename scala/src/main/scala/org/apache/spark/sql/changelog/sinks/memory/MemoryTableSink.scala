@@ -17,10 +17,7 @@ import org.apache.spark.sql.changelog.checkpoint.BatchLogs
 import org.apache.spark.sql.changelog.compat.SparkRules
 import org.apache.spark.sql.changelog.errors.SinkErrors
 import org.apache.spark.sql.changelog.sinks.{
-  ChangelogBatch,
-  ChangelogSink,
-  SinkInput,
-  SinkOptions
+  ChangelogBatch, ChangelogSink, SinkInput, SinkOptions
 }
 
 /**

@@ -13,19 +13,12 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types.StructType
 
 import org.apache.spark.sql.changelog.connectors.delta.{
-  Delta,
-  DeltaCommits,
-  DeltaRelease,
-  DeltaWriter,
-  RowIdentity
+  Delta, DeltaCommits, DeltaRelease, DeltaWriter, RowIdentity
 }
 import org.apache.spark.sql.changelog.errors.SinkErrors
 import org.apache.spark.sql.changelog.sinks.ChangelogBatch._
 import org.apache.spark.sql.changelog.sinks.{
-  ChangelogBatch,
-  ChangelogSink,
-  SinkInput,
-  SinkOptions
+  ChangelogBatch, ChangelogSink, SinkInput, SinkOptions
 }
 import org.apache.spark.sql.changelog.sources.tables.NetRows
 

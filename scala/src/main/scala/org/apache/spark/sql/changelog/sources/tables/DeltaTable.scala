@@ -8,12 +8,7 @@ import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.connectors.delta.{
-  Delta,
-  DeltaColumns,
-  DeltaCommitSize,
-  DeltaLogEntry,
-  DeltaRelation,
-  DeltaSnapshot,
+  Delta, DeltaColumns, DeltaCommitSize, DeltaLogEntry, DeltaRelation, DeltaSnapshot,
   DeltaStreamOffset
 }
 import org.apache.spark.sql.changelog.errors.TableErrors

@@ -9,10 +9,7 @@ import org.apache.spark.sql.catalyst.expressions.{Cast, Literal}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.datasources.{
-  FileStatusWithMetadata,
-  HadoopFsRelation,
-  LogicalRelation,
-  PartitionDirectory
+  FileStatusWithMetadata, HadoopFsRelation, LogicalRelation, PartitionDirectory
 }
 import org.apache.spark.sql.types.{StringType, StructType, TimestampType}
 

@@ -16,10 +16,7 @@ import org.apache.spark.sql.catalyst.util.quoteIdentifier
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.execution.datasources.{
-  CatalogFileIndex,
-  HadoopFsRelation,
-  InMemoryFileIndex,
-  LogicalRelation
+  CatalogFileIndex, HadoopFsRelation, InMemoryFileIndex, LogicalRelation
 }
 import org.apache.spark.sql.sources.DataSourceRegister
 import org.apache.spark.sql.types.StructType

@@ -5,18 +5,10 @@ package org.apache.spark.sql.changelog.views.changes
 
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.expressions.{
-  Attribute,
-  Cast,
-  Expression,
-  Literal,
-  NamedArgumentExpression
+  Attribute, Cast, Expression, Literal, NamedArgumentExpression
 }
 import org.apache.spark.sql.catalyst.plans.logical.{
-  FunctionSignature,
-  InputParameter,
-  LeafNode,
-  LogicalPlan,
-  NamedParametersSupport
+  FunctionSignature, InputParameter, LeafNode, LogicalPlan, NamedParametersSupport
 }
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl

@@ -8,10 +8,7 @@ import java.sql.Timestamp
 import org.apache.spark.sql.Row
 import org.apache.spark.sql.catalyst.expressions.Literal
 import org.apache.spark.sql.catalyst.plans.logical.{
-  Filter,
-  LocalRelation,
-  LogicalPlan,
-  SubqueryAlias
+  Filter, LocalRelation, LogicalPlan, SubqueryAlias
 }
 import org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes
 import org.apache.spark.sql.catalyst.util.quoteIfNeeded

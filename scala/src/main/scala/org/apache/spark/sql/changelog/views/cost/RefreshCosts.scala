@@ -6,9 +6,7 @@ package org.apache.spark.sql.changelog.views.cost
 import org.apache.spark.sql.changelog.sources.tables.TableSize
 import org.apache.spark.sql.changelog.views.TouchedPartitions
 import org.apache.spark.sql.changelog.views.history.{
-  RefreshEstimate,
-  RefreshReason,
-  RefreshRecord
+  RefreshEstimate, RefreshReason, RefreshRecord
 }
 
 /**

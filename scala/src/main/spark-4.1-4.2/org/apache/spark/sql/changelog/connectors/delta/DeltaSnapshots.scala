@@ -10,14 +10,7 @@ import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.delta.actions.DeletionVectorDescriptor.INLINE_DV_MARKER
 import org.apache.spark.sql.delta.actions.{
-  Action,
-  AddCDCFile,
-  AddFile,
-  CommitInfo,
-  FileAction,
-  Metadata,
-  RemoveFile,
-  SetTransaction
+  Action, AddCDCFile, AddFile, CommitInfo, FileAction, Metadata, RemoveFile, SetTransaction
 }
 import org.apache.spark.sql.delta.commands.cdc.CDCReader
 import org.apache.spark.sql.delta.files.TahoeLogFileIndex

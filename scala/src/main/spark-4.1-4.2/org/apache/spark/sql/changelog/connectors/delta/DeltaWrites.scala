@@ -13,23 +13,14 @@ import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.classic.{DataFrame, Dataset, SparkSession}
 import org.apache.spark.sql.delta.actions.{AddFile, FileAction, SetTransaction}
 import org.apache.spark.sql.delta.commands.{
-  DMLWithDeletionVectorsHelper,
-  DeletionVectorData,
-  DeletionVectorUtils,
-  DeletionVectorWriter
+  DMLWithDeletionVectorsHelper, DeletionVectorData, DeletionVectorUtils, DeletionVectorWriter
 }
 import org.apache.spark.sql.delta.deletionvectors.{RoaringBitmapArray, RoaringBitmapArrayFormat}
 import org.apache.spark.sql.delta.files.TahoeBatchFileIndex
 import org.apache.spark.sql.delta.util.{Utils => DeltaUtils}
 import org.apache.spark.sql.delta.{
-  ColumnWithDefaultExprUtils,
-  DeltaConfigs,
-  DeltaOperations,
-  GeneratedColumn,
-  NoMapping,
-  OptimisticTransaction,
-  Snapshot,
-  TransactionExecutionObserver
+  ColumnWithDefaultExprUtils, DeltaConfigs, DeltaOperations, GeneratedColumn, NoMapping,
+  OptimisticTransaction, Snapshot, TransactionExecutionObserver
 }
 import org.apache.spark.sql.execution.datasources.LogicalRelation
 import org.apache.spark.sql.functions.col

@@ -6,8 +6,7 @@ package org.apache.spark.sql.changelog.testing
 import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.optimizer.{
-  EliminateLimits,
-  PushProjectionThroughLimitAndOffset
+  EliminateLimits, PushProjectionThroughLimitAndOffset
 }
 import org.apache.spark.sql.classic.SparkSession
 

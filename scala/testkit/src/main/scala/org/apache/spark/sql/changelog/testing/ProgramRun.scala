@@ -10,14 +10,11 @@ import scala.collection.mutable
 import org.apache.spark.sql.catalyst.plans.logical.AnalysisHelper
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.streaming.runtime.{
-  MicroBatchExecution,
-  StreamingQueryWrapper
+  MicroBatchExecution, StreamingQueryWrapper
 }
 import org.apache.spark.sql.functions.lit
 import org.apache.spark.sql.streaming.{
-  StreamingQuery,
-  StreamingQueryException,
-  StreamingQueryProgress
+  StreamingQuery, StreamingQueryException, StreamingQueryProgress
 }
 import org.apache.spark.sql.types.{StringType, StructField, StructType}
 import org.apache.spark.sql.{DataFrame, Row}

@@ -22,10 +22,7 @@ import org.apache.spark.sql.changelog.execution.join.JoinLayout
 import org.apache.spark.sql.changelog.identity.EntryPlacement
 import org.apache.spark.sql.changelog.microbatch.BatchTime
 import org.apache.spark.sql.changelog.plans.{
-  ChangelogJoin,
-  ChangelogTemporalJoin,
-  TemporalMatching,
-  TemporalSide
+  ChangelogJoin, ChangelogTemporalJoin, TemporalMatching, TemporalSide
 }
 
 /**

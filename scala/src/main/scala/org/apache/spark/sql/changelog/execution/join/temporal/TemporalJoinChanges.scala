@@ -12,9 +12,7 @@ import org.apache.spark.sql.execution.{CoGroupedIterator, GroupedIterator}
 
 import org.apache.spark.sql.changelog.execution.join.{JoinOutput, KeyedChanges}
 import org.apache.spark.sql.changelog.execution.{
-  ChangeMetrics,
-  DistinctRows,
-  UnmatchedRetractions
+  ChangeMetrics, DistinctRows, UnmatchedRetractions
 }
 import org.apache.spark.sql.changelog.plans.{ChangelogJoin, TemporalMatching}
 
