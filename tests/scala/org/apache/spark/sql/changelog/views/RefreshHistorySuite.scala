@@ -38,7 +38,8 @@ trait RefreshHistoryTests extends ViewTest {
     val second = "incremental, the query reads a stream, SUCCEEDED, 3, 2, 1"
     assert(refreshes == Seq(second, first))
     assert(
-      facts("Last refresh").contains("incremental, 3 rows read, 2 rows written, 1 rows taken"))
+      facts("Last refresh").contains(
+        "incremental, 3 rows read, 2 rows written, 1 rows retracted"))
     assert(states.head == "2, true")
     run("REFRESH MATERIALIZED VIEW v INCREMENTAL")
     assert(states.head == "null, null")

@@ -22,19 +22,21 @@ case class RestorePoint(batch: Option[Long] = None, savepoint: Option[String] = 
 /**
  * SavepointOwner: a checkpoint or a view, whose batches can be stored as savepoints.
  *
+ * @param name
+ *   the path of the checkpoint, or the name of the view
  * @param keep
  *   stores a batch under a name; the last batch done, if None
  */
-case class SavepointOwner(
-    savepoints: SparkSession => Savepoints,
-    keep: (SparkSession, String, Option[Long]) => Savepoint)
+case class SavepointOwner(name: Seq[String])(
+    val savepoints: SparkSession => Savepoints,
+    val keep: (SparkSession, String, Option[Long]) => Savepoint)
 
 object SavepointOwner {
 
   /** Returns the checkpoint of a query, running or stopped, as an owner of savepoints. */
   def checkpoint(path: String): SavepointOwner = {
     def of(session: SparkSession) = Savepoints.ofCheckpoint(session, new Path(path))
-    SavepointOwner(
+    SavepointOwner(Seq(path))(
       of,
       (session, name, batch) => {
         val forkable = ForkableCheckpoint(session, new Path(path))

@@ -112,7 +112,7 @@ object ViewImage {
    * Returns a view as the owner of savepoints, which hold the view's rows beside the checkpoint. The view's query may
    * be running.
    */
-  def savepointOwner(name: Seq[String]): SavepointOwner = SavepointOwner(
+  def savepointOwner(name: Seq[String]): SavepointOwner = SavepointOwner(name)(
     session => savepointsOf(session, new ViewCatalog(session).get(name)),
     (session, savepoint, batch) =>
       ViewLeases(session, name) { view =>

@@ -22,8 +22,7 @@ import org.apache.spark.sql.types._
  * }}}
  *
  * `NaN`, infinities and values with powers beyond the range of doubles are only counted. While such a value is
- * present, the moments are `NaN`. After its retraction, the moments are as before. The sum of the rows' hashes is
- * exact, and tells a group without rows from one with an early retraction.
+ * present, the moments are `NaN`. After its retraction, the moments are as before.
  *
  * @param values
  *   x, or x and y
@@ -40,8 +39,6 @@ private[aggregate] case class SignedMoments(
   private lazy val moments: Seq[Moment] = SignedMoments.MomentFunction.unapply(original).get._3
 
   private lazy val count = AttributeReference("count", LongType, nullable = false)()
-
-  private lazy val hashes = AttributeReference("hashes", LongType, nullable = false)()
 
   /** For each value, the number of rows with a value that is not summable. */
   private lazy val outliers: Seq[AttributeReference] = values.indices.map { index =>
@@ -74,12 +71,12 @@ private[aggregate] case class SignedMoments(
   override def dataType: DataType = original.dataType
 
   override lazy val aggBufferAttributes: Seq[AttributeReference] =
-    counts ++ orderedSums.flatMap(_.columns)
-
-  private def counts: Seq[AttributeReference] = count +: hashes +: outliers
+    (count +: outliers) ++ orderedSums.flatMap(_.columns)
 
   override lazy val initialValues: Seq[Expression] =
-    aggBufferAttributes.map(column => Literal.default(column.dataType))
+    Literal(0L) +: (outliers.map(_ => Literal(0L)) ++ orderedSums.flatMap(_.columns).map { _ =>
+      Literal(0.0)
+    })
 
   override lazy val updateExpressions: Seq[Expression] = {
     val counted = outliers.zip(values).map { case (number, value) =>
@@ -91,16 +88,14 @@ private[aggregate] case class SignedMoments(
         Literal(limit))
       If(summable, number, plus(number, sign))
     }
-    val hashed = SignedTotal.addHash(hashes, values.map(KnownNotNull(_)), sign)
-    val updated =
-      (plus(count, sign) +: hashed +: counted) ++ orderedSums.flatMap(_.update(sign))
+    val updated = (plus(count, sign) +: counted) ++ orderedSums.flatMap(_.update(sign))
     updated.zip(aggBufferAttributes).map { case (update, column) =>
       ifPresent(values, update, column)
     }
   }
 
   override lazy val mergeExpressions: Seq[Expression] =
-    counts.map(column => plus(column, inputBuffer(column))) ++
+    (count +: outliers).map(column => plus(column, inputBuffer(column))) ++
       orderedSums.flatMap(sum => sum.merge(sum.columns.map(inputBuffer)))
 
   override lazy val evaluateExpression: Expression = {

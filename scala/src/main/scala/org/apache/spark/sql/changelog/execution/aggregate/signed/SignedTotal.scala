@@ -57,10 +57,6 @@ private[aggregate] object SignedTotal {
       case _ => new PlainTotal("total", totalType)
     }
 
-  /** Adds the hash of a row's non-null values, times `sign`, to a sum of hashes. */
-  def addHash(sum: Expression, values: Seq[Expression], sign: Expression): Expression =
-    Add(sum, Multiply(new XxHash64(values), sign, EvalMode.LEGACY), EvalMode.LEGACY)
-
   /** The total of values that always fit into a wider type with plain addition. */
   private class PlainTotal(name: String, dataType: DataType) extends SignedTotal(name) {
     private val total = column("", dataType)
@@ -151,8 +147,7 @@ private[aggregate] object SignedTotal {
   /**
    * The total of floating point values: a compensated sum of finite values, and a count each of NaN and both
    * infinities. If the sum leaves the range of doubles, 2^1024 is subtracted and counted, and added again when
-   * values are retracted. The sum of the values' hashes is exact, and tells a group without values from one with an
-   * early retraction.
+   * values are retracted.
    *
    * The compensation is Neumaier's variant of Kahan's summation (A. Neumaier, "Rundungsfehleranalyse einiger
    * Verfahren zur Summation endlicher Summen", ZAMM 54, 1974).
@@ -164,16 +159,16 @@ private[aggregate] object SignedTotal {
     private val nan = column("NaN", LongType)
     private val positive = column("PositiveInfinity", LongType)
     private val negative = column("NegativeInfinity", LongType)
-    private val hashes = column("Hashes", LongType)
     private val special = Seq(
       nan -> Double.NaN,
       positive -> Double.PositiveInfinity,
       negative -> Double.NegativeInfinity)
 
     override val columns: Seq[AttributeReference] =
-      Seq(sum, error, carry, nan, positive, negative, hashes)
+      Seq(sum, error, carry, nan, positive, negative)
 
-    override def zeros: Seq[Expression] = columns.map(column => Literal.default(column.dataType))
+    override def zeros: Seq[Expression] =
+      Seq(Literal(0.0), Literal(0.0), Literal(0L), Literal(0L), Literal(0L), Literal(0L))
 
     override def update(value: Expression, sign: Expression): Seq[Expression] = {
       val wide = InType(value, DoubleType)
@@ -181,8 +176,8 @@ private[aggregate] object SignedTotal {
       add(sum, error, carry, finite) ++
         special.map { case (count, number) =>
           val isNumber = EqualTo(wide, Literal(number))
-          plus(count, If(isNumber, sign, Literal(0L)))
-        } :+ SignedTotal.addHash(hashes, Seq(wide), sign)
+          Add(count, If(isNumber, sign, Literal(0L)), EvalMode.LEGACY)
+        }
     }
 
     override def merge(
@@ -191,7 +186,7 @@ private[aggregate] object SignedTotal {
       val errors = plus(left(error), right(error))
       val carries = plus(left(carry), right(carry))
       add(left(sum), errors, carries, right(sum)) ++
-        (special.map(_._1) :+ hashes).map(count => plus(left(count), right(count)))
+        special.map { case (count, _) => Add(left(count), right(count), EvalMode.LEGACY) }
     }
 
     override def value: Expression =
