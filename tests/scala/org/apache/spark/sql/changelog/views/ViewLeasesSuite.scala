@@ -4,6 +4,7 @@
 package org.apache.spark.sql.changelog.views
 
 import java.io.File
+import java.util.concurrent.atomic.AtomicBoolean
 import java.util.concurrent.{CountDownLatch, TimeUnit}
 
 import scala.concurrent.ExecutionContext.Implicits.global
@@ -131,6 +132,7 @@ class ViewLeasesSuite extends ViewTest {
 }
 
 object ViewLeasesSuite {
+  private val isFirst = new AtomicBoolean
   @volatile private var isHeld = new CountDownLatch(0)
   @volatile private var released = new CountDownLatch(0)
 
@@ -138,11 +140,12 @@ object ViewLeasesSuite {
   private def hold(): Unit = {
     released = new CountDownLatch(1)
     isHeld = new CountDownLatch(1)
+    isFirst.set(true)
   }
 
   private val slowly: Int => Int = { amount =>
-    // others pass while it is held
-    if (isHeld.getCount > 0) {
+    // others pass while it is held, or all tasks that there can be would wait
+    if (isFirst.compareAndSet(true, false)) {
       isHeld.countDown()
       released.await(180, TimeUnit.SECONDS)
     }
