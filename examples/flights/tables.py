@@ -34,7 +34,7 @@ def keep(published: DataFrame, flown: DataFrame) -> None:
 
 def refreshes(flights: DataFrame) -> list[Row]:
     """Return the rows read and written by each refresh, the newest refresh first."""
-    columns = "mode, rows_read, rows_written, rows_taken_back, seconds"
+    columns = "mode, rows_read, rows_written, rows_retracted, seconds"
     return (
         flights.sparkSession.sql("SHOW REFRESHES OF airlines")
         .selectExpr(*columns.split(", "))

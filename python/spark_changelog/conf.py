@@ -159,6 +159,13 @@ class ChangelogConf:
         "and each of these has a copy of the other side's rows. Not for full joins. A query "
         "keeps the value it started with.",
     )
+    key_sample = Entry(
+        "spark.sql.changelog.keySample.enabled",
+        _boolean,
+        "Whether a running query counts the rows of a sample of the keys that sources declare, "
+        "and logs a warning if a key has several rows. Up to 10,000 keys per source are counted, "
+        "in memory.",
+    )
     rank_two_level = Entry(
         "spark.sql.changelog.rank.twoLevel.enabled",
         _boolean,
