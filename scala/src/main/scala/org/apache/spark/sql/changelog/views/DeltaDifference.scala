@@ -10,7 +10,7 @@ import org.apache.spark.sql.expressions.Window
 import org.apache.spark.sql.functions._
 import org.apache.spark.sql.types.StructType
 
-import org.apache.spark.sql.changelog.connectors.delta.{DeltaWriter, RowIdentity}
+import org.apache.spark.sql.changelog.connectors.delta.DeltaWriter
 import org.apache.spark.sql.changelog.sinks.ChangelogBatch.{Before, Gone, Net, columns, quoted}
 import org.apache.spark.sql.changelog.sinks.table.RowMerge
 import org.apache.spark.sql.changelog.sources.tables.NetRows
@@ -44,6 +44,7 @@ private class DeltaDifference(
   import DeltaDifference._
 
   private val names = rows.columns.toSeq
+  private val ofKey = Window.partitionBy(columns(key.getOrElse(Nil)): _*)
   private val there = session.table(table)
 
   /** The columns added to the table. */
@@ -68,14 +69,12 @@ private class DeltaDifference(
 
   /** Writes the changes as the first batch of `application`, without `MERGE` if the table allows. */
   def write(application: String): Unit = {
-    val ofKey = Window.partitionBy(columns(key.getOrElse(Nil)): _*)
     val isReplaced = if (key.isEmpty) lit(false) else max(Are).over(ofKey) > 0
     val net = counted
       .withColumn(Replaced, isReplaced)
       .where(col(Are) > 0 || !col(Replaced))
       .select(columns(names) :+ (col(Are) - col(Were)).as(Net): _*)
-    val by = key.getOrElse(names).map(name => name -> NetRows.exactly(rows.schema(name).dataType))
-    val identity = RowIdentity(StructType(names.map(rows.schema(_))), by, key.nonEmpty)
+    val identity = RowMerge.identity(rows.schema, key.getOrElse(names), key.nonEmpty)
     val writer = DeltaWriter.find(session, table, identity, application)
     if (!writer.exists(_.write(net, 0))) merge()
   }
@@ -92,7 +91,6 @@ private class DeltaDifference(
 
   /** Pairs each counted row with the replaced row, and omits the replaced rows. */
   private def paired(counted: DataFrame): DataFrame = {
-    val ofKey = Window.partitionBy(columns(key.getOrElse(Nil)): _*)
     val isPair = sum(Were).over(ofKey) === 1 && sum(Are).over(ofKey) === 1
     val replaced = first(when(col(Were) > 0, row), ignoreNulls = true).over(ofKey)
     counted

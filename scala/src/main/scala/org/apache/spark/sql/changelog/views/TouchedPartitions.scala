@@ -12,6 +12,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.classic.{ExpressionColumnNode, SparkSession}
+import org.apache.spark.sql.execution.datasources.FileIndex
 import org.apache.spark.sql.execution.streaming.runtime.StreamingRelation
 import org.apache.spark.sql.types._
 
@@ -53,7 +54,6 @@ private[views] class TouchedPartitions(query: ViewQuery, checkpoint: Path) {
   def until(next: Path): Option[Touched] = {
     val before = versionsIn(new BatchLogs(session, checkpoint).lastRead)
     val after = versionsIn(new BatchLogs(session, next).readBy(0))
-
     if (isSameQuery) changed(before, after) else None
   }
 
@@ -93,11 +93,10 @@ private[views] class TouchedPartitions(query: ViewQuery, checkpoint: Path) {
     for {
       first <- ofTable.headOption
       changed <- FollowedTables.changedPartitions(session, first.way, from, until)
-      all = ofTable.map(new Touched(_, changed))
-
-      sizes = all.map(one => one -> FollowedTables.bytesOf(session, first.way, one.ofTable))
+      listed <- FollowedTables.listed(session, first.way)
+      sizes = ofTable.map(new Touched(_, changed)).map(one => one -> one.bytesIn(listed))
       (best, bytes) = sizes.minBy(_._2)
-      if bytes * MostOfTable <= FollowedTables.bytesOf(session, first.way, Literal(true))
+      if bytes * MostOfTable <= listed.sizeInBytes
     } yield best
   }
 }
@@ -149,12 +148,15 @@ private[views] object TouchedPartitions {
       .distinctBy(_.value)
 
     /** The condition for rows of the table, true or false. */
-    val ofTable: Expression = isTouched(candidate.value)
+    private val ofTable: Expression = isTouched(candidate.value)
+
+    /** Returns the size of the table's files to read. */
+    def bytesIn(table: FileIndex): Long =
+      table.listFiles(Seq(ofTable), Nil).flatMap(_.files).map(_.getLen).sum
 
     /** The condition for rows of the view, true or false. */
-    def ofView: Column = {
+    def ofView: Column =
       Column(ExpressionColumnNode(isTouched(UnresolvedAttribute(Seq(candidate.column)))))
-    }
 
     private def isTouched(value: Expression): Expression = {
       val (known, unknown) = values.partition(_.value != null)
@@ -270,12 +272,12 @@ private[views] object TouchedPartitions {
         called.transformUp { case column: Attribute => derived(column) }
       }
     }
+    def unnamed(column: NamedExpression): Expression = column match {
+      case Alias(child, _) => child
+      case other => other
+    }
     def named(list: Seq[NamedExpression]) = AttributeMap(list.flatMap { column =>
-      val expression = column match {
-        case Alias(child, _) => child
-        case other => other
-      }
-      valueOf(expression).map(column.toAttribute -> _)
+      valueOf(unnamed(column)).map(column.toAttribute -> _)
     })
     def only(kept: Attribute => Boolean) =
       AttributeMap(derived.toSeq.filter { case (column, _) => kept(column) })
@@ -286,14 +288,9 @@ private[views] object TouchedPartitions {
         Some(derived)
       case aggregate: Aggregate =>
         val groups = aggregate.groupingExpressions
-        val grouped = aggregate.aggregateExpressions.filter { column =>
-          val expression = column match {
-            case Alias(child, _) => child
-            case other => other
-          }
-          groups.exists(_.semanticEquals(expression))
-        }
-        Some(named(grouped))
+        Some(named(aggregate.aggregateExpressions.filter { column =>
+          groups.exists(_.semanticEquals(unnamed(column)))
+        }))
       case Deduplicate(keys, _) => Some(only(AttributeSet(keys).contains))
       case window: Window =>
         Some(only(column => window.partitionSpec.exists(_.semanticEquals(column))))

@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.util.quoteIdentifier
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.types.{DataType, StructType}
 
-import org.apache.spark.sql.changelog.connectors.delta.DeltaConflicts
+import org.apache.spark.sql.changelog.connectors.delta.{DeltaConflicts, RowIdentity}
 import org.apache.spark.sql.changelog.sinks.ChangelogBatch.Gone
 import org.apache.spark.sql.changelog.sources.tables.NetRows
 
@@ -80,6 +80,10 @@ private[changelog] object RowMerge {
 
   /** Returns the type in which equal values are identical, ignoring nullability. */
   def exactly(dataType: DataType): DataType = NetRows.exactly(dataType).asNullable
+
+  /** Returns how [[org.apache.spark.sql.changelog.connectors.delta.DeltaWriter]] finds rows by some columns. */
+  def identity(columns: StructType, by: Seq[String], isKey: Boolean): RowIdentity =
+    RowIdentity(columns, by.map(name => name -> NetRows.exactly(columns(name).dataType)), isKey)
 
   def column(side: String, name: String): String = s"$side.${quoteIdentifier(name)}"
 

@@ -94,8 +94,7 @@ class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
   private def identityOf(batch: ChangelogBatch, key: Option[Seq[String]]): RowIdentity = {
     val columns = StructType(batch.input.columnNames.map(batch.changes.schema(_)))
     val by = key.getOrElse(if (batch.input.isInsertOnly) Nil else columns.fieldNames.toSeq)
-    val exactly = by.map(name => name -> NetRows.exactly(columns(name).dataType))
-    RowIdentity(columns, exactly, isKey = key.nonEmpty)
+    RowMerge.identity(columns, by, isKey = key.nonEmpty)
   }
 
   /**

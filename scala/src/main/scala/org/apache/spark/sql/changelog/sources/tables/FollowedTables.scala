@@ -9,14 +9,13 @@ import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.catalog.HiveTableRelation
-import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.types.DataTypeUtils.fromAttributes
 import org.apache.spark.sql.catalyst.util.quoteIdentifier
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.execution.datasources.{
-  CatalogFileIndex, HadoopFsRelation, InMemoryFileIndex, LogicalRelation
+  CatalogFileIndex, FileIndex, HadoopFsRelation, InMemoryFileIndex, LogicalRelation
 }
 import org.apache.spark.sql.sources.DataSourceRegister
 import org.apache.spark.sql.types.StructType
@@ -129,15 +128,13 @@ object FollowedTables {
 
   /** Returns the partition columns of a Delta table, and no columns for different tables. */
   def partitionsOf(session: SparkSession, way: FollowedWay): StructType =
-    filesOf(session, way).fold(new StructType)(_._2.partitionSchema)
+    filesOf(session, way).fold(new StructType)(_.partitionSchema)
 
-  /** Returns the size of the partitions that meet a condition, which refers to columns by name. */
-  def bytesOf(session: SparkSession, way: FollowedWay, condition: Expression): Long =
-    filesOf(session, way).fold(0L) { case (relation, files) =>
-      val bound = condition.transform { case column: Attribute =>
-        relation.output.find(_.name == column.name).getOrElse(column)
-      }
-      files.location.listFiles(Seq(bound), Nil).flatMap(_.files).map(_.getLen).sum
+  /** Lists the current files of a Delta table by partition, once. Returns None for different tables. */
+  def listed(session: SparkSession, way: FollowedWay): Option[FileIndex] =
+    filesOf(session, way).map { files =>
+      val directories = files.location.listFiles(Nil, Nil)
+      new ListedFiles(files.location.rootPaths, files.partitionSchema, directories)
     }
 
   /** Returns the partitions with changed rows, as values written by Delta. Returns None if unknown. */
@@ -168,15 +165,8 @@ object FollowedTables {
     else way.isFiles && from._2.columns == until._2.columns && listed(from) == listed(until)
   }
 
-  private def filesOf(
-      session: SparkSession,
-      way: FollowedWay): Option[(LogicalPlan, HadoopFsRelation)] =
-    if (!way.isDelta) None
-    else
-      relationOf(session.table(way.name)) match {
-        case relation @ Files(files) => Some((relation, files))
-        case _ => None
-      }
+  private def filesOf(session: SparkSession, way: FollowedWay): Option[HadoopFsRelation] =
+    if (way.isDelta) Files.unapply(relationOf(session.table(way.name))) else None
 
   /**
    * Opens a table by its tracking method.
