@@ -83,6 +83,6 @@ class KafkaViewSuite extends AnyFunSuite with KafkaTopics {
       .getTableMetadata(new ViewCatalog(spark).get(Seq("v")).name)
       .viewText
       .get
-    "`([^`]*batch-\\d+)`".r.findFirstMatchIn(text).get.group(1)
+    "`([^`]*batch-[\\d-]+)`".r.findFirstMatchIn(text).get.group(1)
   }
 }

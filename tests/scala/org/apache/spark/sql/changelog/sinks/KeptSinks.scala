@@ -92,7 +92,7 @@ class KeptSinks(spark: SparkSession) {
         def newest = path
           .listFiles()
           .filter(_.getName.startsWith("batch-"))
-          .maxBy(_.getName.drop("batch-".length).toLong)
+          .maxBy(_.getName.split('-')(1).toLong)
         Sink(
           classOf[FilesSinkProvider].getName,
           Map("path" -> path.getPath, "provider" -> "parquet"),
@@ -106,7 +106,7 @@ class KeptSinks(spark: SparkSession) {
       case "kafka" => topic(table, rows, asEvents = false)
       case "kafka events" => topic(table, rows, asEvents = true)
       case "fanout" =>
-        val parts = Seq("a" -> database("h2", table), "b" -> sinkOf("memory", table, rows))
+        val parts = Seq("a" -> database("h2", table, rows), "b" -> sinkOf("memory", table, rows))
         val options = parts.flatMap { case (part, sink) =>
           (sink.options + ("format" -> sink.format)).map { case (option, value) =>
             s"$part.$option" -> value
@@ -117,16 +117,23 @@ class KeptSinks(spark: SparkSession) {
           options.toMap ++ Map("sinks" -> "a,b", "queryName" -> table),
           session => parts.flatMap(_._2.read(session)),
           key => Map("a.key" -> key, "b.key" -> key))
-      case _ => database(name, table)
+      case _ => database(name, table, rows)
     }
 
-  private def database(name: String, table: String): Sink = {
+  private def database(name: String, table: String, rows: StructType): Sink = {
     val address = Databases(name)()
     val options = Seq("url", "user", "password").map(key => key -> address(key)).toMap
     Sink(
       "changelog-jdbc",
       options ++ Map("dbtable" -> table, "createTable" -> "true"),
-      _ => Seq(DatabaseTable.read(spark, options, table)))
+      _ => Seq(DatabaseTable.read(spark, options ++ daysAsText(name, rows), table)))
+  }
+
+  /** H2 gives days before 1582 in another calendar than the one in which Spark reads them, but not as text. */
+  private def daysAsText(database: String, rows: StructType): Map[String, String] = {
+    val days = rows.filter(_.dataType == DateType).map(day => s"`${day.name}` STRING")
+    if (database != "h2" || days.isEmpty) Map.empty
+    else Map("customSchema" -> days.mkString(", "))
   }
 
   /**

@@ -42,7 +42,7 @@ class SinkKeySuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
   private def files(name: String): (String, Map[String, String], () => DataFrame) = {
     val path = QuickFileSystem.temporaryDirectory()
     def newest: java.io.File =
-      path.listFiles().filter(_.getName.startsWith("batch-")).maxBy(_.getName.drop(6).toInt)
+      path.listFiles().filter(_.getName.startsWith("batch-")).maxBy(_.getName.split('-')(1).toInt)
     val options = Map("path" -> path.getPath, "provider" -> "parquet")
     (classOf[FilesSinkProvider].getName, options, () => spark.read.load(newest.getPath))
   }
