@@ -15,7 +15,9 @@ import org.scalatest.funsuite.AnyFunSuite
 import org.apache.spark.internal.config.ConfigEntry
 
 import org.apache.spark.sql.changelog.config.ChangelogConf
-import org.apache.spark.sql.changelog.testing.{GoldenFiles, ListedOperator, OperatorList}
+import org.apache.spark.sql.changelog.testing.{
+  GoldenFiles, ListedOperator, OperatorList, RaisedError
+}
 
 /** The pages of docs/ that are made from the code, and the rules for what they are made from. */
 class GeneratedDocsSuite extends AnyFunSuite with GoldenFiles {
@@ -130,6 +132,37 @@ class GeneratedDocsSuite extends AnyFunSuite with GoldenFiles {
       val quoted = Seq(name, name.stripPrefix("CHANGELOG_")).map(text => "\"" + text + "\"")
       assert(quoted.exists(sources.contains), s"no test names $name")
     }
+  }
+
+  test("every error names a condition and gives the parameters of its message") {
+    val errors = texts("scala/src/main", "scala").flatMap(RaisedError.in)
+    val parameters = conditions.map { case (name, fields) =>
+      val message = fields("message").values.asInstanceOf[List[String]].mkString("\n")
+      name -> "<(\\w+)>".r.findAllMatchIn(message).map(_.group(1)).toSet
+    }.toMap
+    errors.foreach { error =>
+      assert(parameters.contains(error.condition))
+      assert(error.parameters.toSet == parameters(error.condition), error.condition)
+      assert(error.parameters.distinct == error.parameters, error.condition)
+    }
+    val raised = errors.map(_.condition).toSet
+    assert((parameters.keySet -- raised).isEmpty, "are raised nowhere")
+    val named =
+      texts("scala/src/main", "scala").flatMap("\"(CHANGELOG_\\w+)\"".r.findAllMatchIn(_))
+    assert((named.map(_.group(1)).toSet -- parameters.keySet).isEmpty, "are no conditions")
+  }
+
+  test("an error is read as its call is written") {
+    val source = raw"""throw runtime(
+      "CHANGELOG_A_B",
+      cause,
+      "one" -> s"$${if (isOf('"', "(")) "a -> }" else "\")"} \"",
+      "two" -> (if (more) Map("three" -> 4) else values.mkString(")", "\"", "")))
+      analysis("CHANGELOG_C"), "four" -> 1)"""
+    assert(
+      RaisedError.in(source) == Seq(
+        RaisedError("CHANGELOG_A_B", Seq("one", "two")),
+        RaisedError("CHANGELOG_C", Nil)))
   }
 
   test("error conditions are sorted, ours by name, and have a SQLSTATE") {

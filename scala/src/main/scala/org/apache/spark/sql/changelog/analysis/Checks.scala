@@ -12,7 +12,7 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.trees.TreePattern.EVENT_TIME_WATERMARK
 
 import org.apache.spark.sql.changelog.compat.NearestBy
-import org.apache.spark.sql.changelog.errors.ChangelogErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.inference.{DescribeNode, InferenceErrors}
 import org.apache.spark.sql.changelog.plans.{FromChangelog, ToChangelog}
 
@@ -47,7 +47,9 @@ object CheckPivot extends (LogicalPlan => Unit) {
 
   override def apply(plan: LogicalPlan): Unit = plan match {
     case Sort(order, true, _, _) if readsStream(plan) && looksForValues =>
-      throw InferenceErrors.pivotWithoutValues(DescribeNode.expression(order.head.child))
+      throw analysis(
+        "CHANGELOG_PIVOT_WITHOUT_VALUES",
+        "column" -> DescribeNode.expression(order.head.child))
     case _ =>
   }
 
@@ -124,7 +126,7 @@ object CheckWatermarks extends Rule[LogicalPlan] {
       plan.foreach {
         case watermark: EventTimeWatermark
             if watermark.resolved && isOverTable(watermark.child) =>
-          throw ChangelogErrors.watermarkOnTable(watermark.eventTime.name)
+          throw analysis("CHANGELOG_WATERMARK_ON_TABLE", "column" -> watermark.eventTime.name)
         case _ =>
       }
     }

@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.trees.TreePattern.{AS_OF_JOIN, LATERAL_JOIN}
 
 import org.apache.spark.sql.changelog.compat.SparkRules
-import org.apache.spark.sql.changelog.errors.ChangelogErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.inference.EquiJoin
 import org.apache.spark.sql.changelog.inference.nodes.StaticInference
 import org.apache.spark.sql.changelog.plans.{
@@ -235,5 +235,5 @@ object RecognizeLookupJoin extends Rule[LogicalPlan] {
   }
 
   private def check(plan: LogicalPlan): LogicalPlan =
-    if (hasLookup(plan)) throw ChangelogErrors.lookupMisplaced() else plan
+    if (hasLookup(plan)) throw analysis("CHANGELOG_LOOKUP_MISPLACED") else plan
 }

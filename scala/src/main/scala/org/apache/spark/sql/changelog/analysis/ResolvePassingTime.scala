@@ -16,7 +16,8 @@ import org.apache.spark.sql.catalyst.util.DateTimeUtils.{convertSpecialDate, get
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types._
 
-import org.apache.spark.sql.changelog.inference.InferenceErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
+import org.apache.spark.sql.changelog.inference.DescribeNode
 import org.apache.spark.sql.changelog.plans.{FromChangelog, PassingTime, ToChangelog}
 
 /**
@@ -65,7 +66,11 @@ object ResolvePassingTime extends Rule[LogicalPlan] {
   private def mark(plan: LogicalPlan): LogicalPlan = plan match {
     case source: FromChangelog => source
     case _ =>
-      inValues(plan).foreach(time => throw InferenceErrors.passingTime(plan, time))
+      inValues(plan).foreach(time =>
+        throw analysis(
+          "CHANGELOG_PASSING_TIME",
+          "expression" -> time,
+          "node" -> DescribeNode.short(plan)))
       plan.mapChildren(mark).transformExpressions {
         case time @ (_: CurrentTimestampLike | _: LocalTimestamp | _: CurrentDate |
             _: CurrentTime) =>

@@ -9,7 +9,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
 
 import org.apache.spark.sql.changelog.compat.StreamLogs
-import org.apache.spark.sql.changelog.errors.CheckpointFileErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.runtime
 
 /** The batches of a query in its checkpoint: begun batches and committed batches. */
 class BatchLogs(session: SparkSession, checkpoint: Path) {
@@ -108,9 +108,10 @@ class CheckBatchLogs(session: SparkSession, checkpoint: Path) {
       // a run starts with the last batch in the log, at the end offsets of the previous batch
       val last = begun.maxOption.getOrElse(-1L)
       done.filter(batch => batch >= last - 1 && !begun(batch)).maxOption.foreach { batch =>
-        throw CheckpointFileErrors.logIncomplete(
-          file("offsets", batch).toString,
-          s"the batch is done according to ${file("commits", batch)}")
+        throw runtime(
+          "CHANGELOG_CHECKPOINT_LOG_INCOMPLETE",
+          "file" -> file("offsets", batch).toString,
+          "evidence" -> s"the batch is done according to ${file("commits", batch)}")
       }
       Seq(last - 1, last).filter(begun).foreach(readOffsets)
       done.maxOption.foreach(readCommit)

@@ -17,7 +17,7 @@ import org.apache.hadoop.util.DataChecksum
 import org.apache.spark.sql.errors.QueryExecutionErrors
 import org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager
 
-import org.apache.spark.sql.changelog.errors.CheckpointFileErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors
 
 /**
  * Writes local files without starting a process for each file.
@@ -128,7 +128,7 @@ private object LocalChecksum {
    */
   def check(file: File): Unit = {
     if (file.isFile && file.length == 0) {
-      throw CheckpointFileErrors.fileDamaged(file.getPath, "the file is empty")
+      throw ChangelogErrors.fileDamaged(file.getPath, "the file is empty")
     }
     val place = placeOf(file)
     if (place.exists && place.lastModified + ClockTolerance >= file.lastModified) {
@@ -137,7 +137,7 @@ private object LocalChecksum {
       val isKnown = expected.length >= 8 && expected.startsWith(Version) && header.getInt(
         4) > 0 && header.getInt(4) <= (1 << 20)
       if (!isKnown || !sums(file, header.getInt(4)).sameElements(expected)) {
-        throw CheckpointFileErrors.fileDamaged(
+        throw ChangelogErrors.fileDamaged(
           file.getPath,
           "the checksum does not match the content",
           s"If the file was changed on purpose, delete $place.")

@@ -18,7 +18,7 @@ import org.json4s.jackson.JsonMethods.{parse, pretty, render}
 
 import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
 
-import org.apache.spark.sql.changelog.errors.{ChangelogRuntimeException, CheckpointFileErrors}
+import org.apache.spark.sql.changelog.errors.{ChangelogErrors, ChangelogRuntimeException}
 
 /** A small text file of a checkpoint or table, written atomically. */
 class TextFile(path: Path, hadoopConf: Configuration) {
@@ -64,7 +64,7 @@ private[changelog] object NamingFile {
     catch {
       case error: ChangelogRuntimeException => throw error
       case NonFatal(e) =>
-        throw CheckpointFileErrors.fileDamaged(
+        throw ChangelogErrors.fileDamaged(
           file.toString,
           s"reading the file fails with ${e.toString.takeWhile(_ != '\n')}",
           cause = e)

@@ -6,6 +6,7 @@ package org.apache.spark.sql.changelog.errors
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.AnalysisException
+import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.trees.Origin
 import org.apache.spark.{ErrorClassesJsonReader, SparkRuntimeException}
 
@@ -19,56 +20,36 @@ object ChangelogErrors {
   private lazy val reader = new ErrorClassesJsonReader(
     Seq(getClass.getClassLoader.getResource("error/changelog-error-conditions.json")))
 
-  /** Returns the error of a mistake in a query. */
+  /**
+   * Returns the error of a mistake in a query.
+   *
+   * @param parameters
+   *   the parameters of the condition's message. A sequence is shown as its elements, or as `none`.
+   */
+  def analysis(condition: String, parameters: (String, Any)*): AnalysisException =
+    analysis(condition, null, parameters: _*)
+
   def analysis(
       condition: String,
-      parameters: Map[String, String],
-      cause: Throwable = null): AnalysisException =
-    new ChangelogAnalysisException(
-      message(condition, parameters),
-      condition,
-      parameters,
-      reader.getSqlState(condition),
-      cause)
+      cause: Throwable,
+      parameters: (String, Any)*): AnalysisException = {
+    val texts = textsOf(parameters)
+    val state = reader.getSqlState(condition)
+    new ChangelogAnalysisException(message(condition, texts), condition, texts, state, cause)
+  }
 
   /** Returns the error of an invalid row, or of a checkpoint that cannot be continued. */
+  def runtime(condition: String, parameters: (String, Any)*): ChangelogRuntimeException =
+    runtime(condition, null, parameters: _*)
+
   def runtime(
       condition: String,
-      parameters: Map[String, String],
-      cause: Throwable = null): ChangelogRuntimeException =
-    new ChangelogRuntimeException(
-      message(condition, parameters),
-      condition,
-      parameters,
-      reader.getSqlState(condition),
-      cause)
-
-  /** @param reader the function that reads the changes */
-  def changesNotAskedFor(reader: String): AnalysisException =
-    analysis("CHANGELOG_CHANGES_NOT_ASKED_FOR", Map("reader" -> reader))
-
-  def changesNotStarted(): AnalysisException =
-    analysis("CHANGELOG_CHANGES_NOT_STARTED", Map.empty)
-
-  /** @param excerpt the line of the statement, with a mark at `found` in the line below */
-  def syntaxError(
-      expected: String,
-      found: String,
-      line: Int,
-      position: Int,
-      excerpt: String,
-      syntax: String): AnalysisException =
-    analysis(
-      "CHANGELOG_SYNTAX_ERROR",
-      Map(
-        "expected" -> expected,
-        "found" -> found,
-        "line" -> line.toString,
-        "position" -> position.toString,
-        "excerpt" -> excerpt,
-        "syntax" -> syntax))
-
-  def lookupMisplaced(): AnalysisException = analysis("CHANGELOG_LOOKUP_MISPLACED", Map.empty)
+      cause: Throwable,
+      parameters: (String, Any)*): ChangelogRuntimeException = {
+    val texts = textsOf(parameters)
+    val state = reader.getSqlState(condition)
+    new ChangelogRuntimeException(message(condition, texts), condition, texts, state, cause)
+  }
 
   def argumentInvalid(
       function: String,
@@ -77,42 +58,10 @@ object ChangelogErrors {
       expected: String): AnalysisException =
     analysis(
       "CHANGELOG_ARGUMENT_INVALID",
-      Map(
-        "function" -> function,
-        "argument" -> argument,
-        "value" -> value,
-        "expected" -> expected))
-
-  /** @param running the names of running queries */
-  def queryNotFound(name: String, running: Seq[String]): AnalysisException = analysis(
-    "CHANGELOG_QUERY_NOT_FOUND",
-    Map("name" -> name, "running" -> (if (running.isEmpty) "none" else running.mkString(", "))))
-
-  def columnNotFound(
-      function: String,
-      argument: String,
-      column: String,
-      columns: Seq[String]): AnalysisException =
-    analysis(
-      "CHANGELOG_COLUMN_NOT_FOUND",
-      Map(
-        "function" -> function,
-        "argument" -> argument,
-        "column" -> column,
-        "columns" -> columns.mkString(", ")))
-
-  def nested(function: String, outer: String, advice: String): AnalysisException =
-    analysis(
-      "CHANGELOG_NESTED",
-      Map("function" -> function, "outer" -> outer, "advice" -> advice))
-
-  def beforeImageMissing(column: String, value: String): ChangelogRuntimeException =
-    runtime("CHANGELOG_BEFORE_IMAGE_MISSING", Map("column" -> column, "value" -> value))
-
-  def columnReserved(column: String, use: String, advice: String): AnalysisException =
-    analysis(
-      "CHANGELOG_COLUMN_RESERVED",
-      Map("column" -> column, "use" -> use, "advice" -> advice))
+      "function" -> function,
+      "argument" -> argument,
+      "value" -> value,
+      "expected" -> expected)
 
   def changeTypeUnknown(
       column: String,
@@ -120,81 +69,35 @@ object ChangelogErrors {
       expected: Seq[String]): ChangelogRuntimeException =
     runtime(
       "CHANGELOG_CHANGE_TYPE_UNKNOWN",
-      Map(
-        "column" -> column,
-        "value" -> value.map(text => s"'$text'").getOrElse("NULL"),
-        "expected" -> expected.mkString(", "),
-        "example" -> value.getOrElse("your value")))
+      "column" -> column,
+      "value" -> value.map(text => s"'$text'").getOrElse("NULL"),
+      "expected" -> expected,
+      "example" -> value.getOrElse("your value"))
 
-  def groupTooLarge(function: String, rows: Long, most: Long): ChangelogRuntimeException =
-    runtime(
-      "CHANGELOG_GROUP_TOO_LARGE",
-      Map("function" -> function, "rows" -> rows.toString, "most" -> most.toString))
-
-  def kafkaNotReachable(
-      option: String,
-      servers: String,
-      reason: String,
-      cause: Throwable): ChangelogRuntimeException =
-    runtime(
-      "CHANGELOG_KAFKA_NOT_REACHABLE",
-      Map(
-        "option" -> option,
-        "servers" -> Credentials.removed(servers),
-        "reason" -> Credentials.removed(reason)),
-      cause)
-
-  def keyNull(column: String, row: String): ChangelogRuntimeException =
-    runtime("CHANGELOG_KEY_NULL", Map("column" -> column, "row" -> row))
-
-  def recordMalformed(
-      function: String,
-      place: Option[String],
+  /** @param advice what to do with an undamaged file; empty, or a sentence */
+  def fileDamaged(
+      file: String,
       fault: String,
-      record: String): ChangelogRuntimeException =
-    ofRecord("CHANGELOG_RECORD_MALFORMED", function, place, record, "fault" -> fault)
-
-  def recordTruncates(
-      function: String,
-      place: Option[String],
-      record: String): ChangelogRuntimeException =
-    ofRecord("CHANGELOG_RECORD_TRUNCATES", function, place, record)
-
-  private def ofRecord(
-      condition: String,
-      function: String,
-      place: Option[String],
-      record: String,
-      more: (String, String)*): ChangelogRuntimeException =
+      advice: String = "",
+      cause: Throwable = null): ChangelogRuntimeException =
     runtime(
-      condition,
-      Map(
-        "function" -> function,
-        "place" -> place.map(text => s" ($text)").getOrElse(""),
-        "record" -> record) ++ more)
+      "CHANGELOG_CHECKPOINT_FILE_DAMAGED",
+      cause,
+      "file" -> file,
+      "fault" -> fault,
+      "advice" -> (if (advice.isEmpty) "" else s" $advice"))
 
-  def valueUnavailable(key: String, column: String): ChangelogRuntimeException =
-    runtime("CHANGELOG_VALUE_UNAVAILABLE", Map("key" -> key, "column" -> column))
+  private def textsOf(parameters: Seq[(String, Any)]): Map[String, String] =
+    parameters.map { case (name, value) => name -> textOf(value) }.toMap
 
-  def keyDuplicate(
-      columns: String,
-      key: String,
-      row: String,
-      rows: Long): ChangelogRuntimeException =
-    runtime(
-      "CHANGELOG_KEY_DUPLICATE",
-      Map("columns" -> columns, "key" -> key, "row" -> row, "rows" -> rows.toString))
-
-  def unmatchedRetraction(
-      operator: String,
-      key: String,
-      conf: String): ChangelogRuntimeException =
-    runtime(
-      "CHANGELOG_UNMATCHED_RETRACTION",
-      Map("operator" -> operator, "key" -> key, "conf" -> conf))
-
-  def watermarkOnTable(column: String): AnalysisException =
-    analysis("CHANGELOG_WATERMARK_ON_TABLE", Map("column" -> column))
+  private def textOf(value: Any): String = value match {
+    case values: collection.Seq[_] =>
+      if (values.isEmpty) "none" else values.map(textOf).mkString(", ")
+    case Some(value) => textOf(value)
+    case None => "none"
+    case table: TableIdentifier => table.quotedString
+    case other => if (other == null) null else other.toString
+  }
 
   /** Returns the message in the form of Spark's own messages. */
   private def message(condition: String, parameters: Map[String, String]): String = {

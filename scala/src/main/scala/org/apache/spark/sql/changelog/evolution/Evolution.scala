@@ -18,7 +18,7 @@ import org.apache.spark.sql.{Row, SparkSession => AnySession}
 import org.apache.spark.sql.changelog.OutputMode
 import org.apache.spark.sql.changelog.analysis.LowerSources
 import org.apache.spark.sql.changelog.compat.SparkRules
-import org.apache.spark.sql.changelog.errors.EvolutionErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.identity._
 import org.apache.spark.sql.changelog.microbatch.AssignStateInfo
 import org.apache.spark.sql.changelog.optimizer.RewrittenOperators
@@ -38,7 +38,8 @@ import org.apache.spark.sql.changelog.plans.ToChangelog
  *   the changed query, analyzed, with its `to_changelog`
  */
 class Evolution(caller: SparkSession, from: Path, query: LogicalPlan) {
-  private def refused(reason: String) = EvolutionErrors.notPossible(from.toString, reason)
+  private def refused(reason: String) =
+    analysis("CHANGELOG_EVOLUTION_NOT_POSSIBLE", "checkpoint" -> from, "reason" -> reason)
 
   private val stopped = new StoppedQuery(caller, from, refused)
   private val record = stopped.record
@@ -141,7 +142,10 @@ case class EvolveCheckpoint(
     val session = castToImpl(sparkSession)
     val analyzed = session.sessionState.executePlan(query).analyzed
     if (!analyzed.exists(_.isInstanceOf[ToChangelog])) {
-      throw EvolutionErrors.notPossible(from, "the query after AS does not call to_changelog")
+      throw analysis(
+        "CHANGELOG_EVOLUTION_NOT_POSSIBLE",
+        "checkpoint" -> from,
+        "reason" -> "the query after AS does not call to_changelog")
     }
     val evolution = new Evolution(session, new Path(from), analyzed)
     val held = target.map(name => session.table(name.map(quoteIfNeeded).mkString(".")))

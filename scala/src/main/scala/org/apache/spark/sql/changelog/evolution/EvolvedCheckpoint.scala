@@ -12,7 +12,7 @@ import org.apache.spark.util.ThreadUtils
 
 import org.apache.spark.sql.changelog.checkpoint.{QueryOrigin, StagedFolder}
 import org.apache.spark.sql.changelog.compat.{StreamLogs, WholeStores}
-import org.apache.spark.sql.changelog.errors.EvolutionErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.identity.{InheritedState, QueryRecord, QueryRecordFile}
 import org.apache.spark.sql.changelog.state.PagedStateProvider
 
@@ -164,7 +164,7 @@ private[evolution] class StagedCheckpoint(session: SparkSession, from: Path, int
 
   /** Fills a staged folder by `write`, which then becomes the checkpoint. */
   def make[T](write: Path => T): T =
-    staged.fill(EvolutionErrors.checkpointExists(into.toString))(write)
+    staged.fill(analysis("CHANGELOG_CHECKPOINT_EXISTS", "checkpoint" -> into))(write)
 
   /** Copies a path of the old checkpoint, if present. */
   def copy(old: String, now: String): Unit = {

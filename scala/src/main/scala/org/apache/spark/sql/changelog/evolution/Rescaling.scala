@@ -18,7 +18,7 @@ import org.apache.spark.sql.{Row, SparkSession => AnySession}
 import org.apache.spark.sql.changelog.checkpoint.QueryOrigin
 import org.apache.spark.sql.changelog.compat._
 import org.apache.spark.sql.changelog.config.ChangelogConf
-import org.apache.spark.sql.changelog.errors.EvolutionErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.identity.{EntryPlacement, QueryRecordFile}
 
 /**
@@ -40,7 +40,11 @@ import org.apache.spark.sql.changelog.identity.{EntryPlacement, QueryRecordFile}
  */
 class Rescaling(session: SparkSession, from: Path, numPartitions: Int) {
   private def refused(reason: String) =
-    EvolutionErrors.notRescaled(from.toString, numPartitions, reason)
+    analysis(
+      "CHANGELOG_RESCALING_NOT_POSSIBLE",
+      "checkpoint" -> from,
+      "partitions" -> numPartitions,
+      "reason" -> reason)
 
   private def refuse(reason: String): Nothing = throw refused(reason)
 
@@ -187,10 +191,11 @@ object Rescaling {
 
   /** Rejects an impossible number of partitions. */
   def check(checkpoint: Path, numPartitions: Int): Unit = if (numPartitions < 1) {
-    throw EvolutionErrors.notRescaled(
-      checkpoint.toString,
-      numPartitions,
-      "a query has at least one partition")
+    throw analysis(
+      "CHANGELOG_RESCALING_NOT_POSSIBLE",
+      "checkpoint" -> checkpoint,
+      "partitions" -> numPartitions,
+      "reason" -> "a query has at least one partition")
   }
 }
 

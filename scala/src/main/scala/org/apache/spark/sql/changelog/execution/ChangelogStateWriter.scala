@@ -36,7 +36,7 @@ import org.apache.spark.util.CompletionIterator
 import org.apache.spark.sql.changelog.checkpoint.NamingFile
 import org.apache.spark.sql.changelog.compat.{SparkRDDs, StatePlacement, StateStores}
 import org.apache.spark.sql.changelog.config.{ChangelogConf, UnmatchedRetraction}
-import org.apache.spark.sql.changelog.errors.ChangelogErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.runtime
 import org.apache.spark.sql.changelog.execution.expiry.{EntryTimes, TimeIndexes, TimedStateStore}
 import org.apache.spark.sql.changelog.identity.EntryPlacement
 import org.apache.spark.sql.changelog.inference.times.EventTime
@@ -329,10 +329,11 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
         counter += count
         policy match {
           case UnmatchedRetraction.Fail =>
-            throw ChangelogErrors.unmatchedRetraction(
-              operator,
-              key,
-              ChangelogConf.UNMATCHED_RETRACTION.key)
+            throw runtime(
+              "CHANGELOG_UNMATCHED_RETRACTION",
+              "operator" -> operator,
+              "key" -> key,
+              "conf" -> ChangelogConf.UNMATCHED_RETRACTION.key)
           case UnmatchedRetraction.Warn if !warned =>
             warned = true
             logWarning(

@@ -25,7 +25,8 @@ import org.apache.spark.util.SerializableConfiguration
 import org.apache.spark.{Partition, SparkThrowable, TaskContext, TaskKilledException}
 
 import org.apache.spark.sql.changelog.compat.{RunningStream, StateStores}
-import org.apache.spark.sql.changelog.errors.{ChangelogRuntimeException, CheckpointFileErrors}
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.runtime
+import org.apache.spark.sql.changelog.errors.ChangelogRuntimeException
 
 /**
  * Opens the state store of each partition of `input` and runs `process` on the store and the rows.
@@ -113,12 +114,17 @@ private[changelog] class StateReadFailures(
 
   private def notReadable(error: Exception): ChangelogRuntimeException = {
     val folder = id.storeCheckpointLocation()
-    CheckpointFileErrors.stateNotReadable(
-      id.operatorId,
-      folder.toString,
-      version,
-      Try(filesOfVersion).getOrElse(Nil),
-      error)
+    runtime(
+      "CHANGELOG_STATE_NOT_READABLE",
+      error,
+      "id" -> id.operatorId,
+      "folder" -> folder,
+      "version" -> version,
+      "files" -> Try(filesOfVersion).getOrElse(Nil),
+      "cause" -> causes(error)
+        .map(_.toString.takeWhile(_ != '\n').trim)
+        .distinct
+        .mkString("; "))
   }
 
   /**
@@ -126,7 +132,7 @@ private[changelog] class StateReadFailures(
    * Interrupted and killed tasks, and tasks that waited too long for another task's store, have read no file.
    */
   private def isOfFiles(error: Exception): Boolean =
-    CheckpointFileErrors.causes(error).forall {
+    causes(error).forall {
       case _: ChangelogRuntimeException | _: InterruptedException | _: InterruptedIOException |
           _: ClosedByInterruptException | _: TaskKilledException =>
         false
@@ -156,6 +162,11 @@ private[changelog] class StateReadFailures(
 }
 
 private object StateReadFailures {
+
+  /** Returns an error and its causes. Often only one of these names a file. */
+  def causes(error: Throwable): Seq[Throwable] =
+    Iterator.iterate(error)(_.getCause).takeWhile(_ != null).take(10).toSeq
+
   private val Snapshots = Set("snapshot", "zip")
 
   /** A file name may contain the id of the task attempt that wrote the file. */

@@ -20,7 +20,7 @@ import org.apache.spark.sql.{ExtendedExplainGenerator, Row, SparkSession => AnyS
 import org.apache.spark.sql.changelog.OutputMode
 import org.apache.spark.sql.changelog.analysis._
 import org.apache.spark.sql.changelog.config.ChangelogConf
-import org.apache.spark.sql.changelog.errors.ChangelogErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.execution.output.ChangelogOutputExec
 import org.apache.spark.sql.changelog.functions.ToChangelogFunction
 import org.apache.spark.sql.changelog.microbatch.StatePartitions
@@ -76,7 +76,7 @@ case class ExplainQueryCommand(name: String, format: ExplainFormat) extends Expl
   override def run(sparkSession: AnySession): Seq[Row] = {
     val query = RunningPlans.find(name).getOrElse {
       val names = RunningPlans.all.filter(_.isActive).map(query => query.name.getOrElse(query.id))
-      throw ChangelogErrors.queryNotFound(name, names.sorted)
+      throw analysis("CHANGELOG_QUERY_NOT_FOUND", "name" -> name, "running" -> names.sorted)
     }
     format(query).map(Row(_))
   }

@@ -17,7 +17,8 @@ import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
 import org.apache.spark.sql.changelog.compat.SparkRules
-import org.apache.spark.sql.changelog.errors.{ChangelogErrors, SnapshotErrors}
+import org.apache.spark.sql.changelog.errors.ChangelogErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.plans.{FromChangelog, InputMode, ToChangelog}
 import org.apache.spark.sql.changelog.sources.snapshots.InitialSnapshot
 
@@ -70,7 +71,7 @@ private[functions] class FunctionArguments(
    */
   def snapshot(key: Seq[Any], timeZone: String): Option[InitialSnapshot] =
     table(FunctionArguments.Snapshot).map { plan =>
-      if (key.isEmpty) throw SnapshotErrors.keyMissing(function)
+      if (key.isEmpty) throw analysis("CHANGELOG_SNAPSHOT_KEY_MISSING", "function" -> function)
       new InitialSnapshot(function, plan, timeZone)
     }
 
@@ -95,17 +96,19 @@ private[functions] class FunctionArguments(
   /** Rejects a source that already contains `from_changelog` or `to_changelog`. */
   def checkNotNested(): Unit = source.foreach {
     case _: ToChangelog =>
-      throw ChangelogErrors.nested(
-        function,
-        ToChangelogFunction.Name,
-        "to_changelog returns the changes of a query, and the query itself is a table: read the " +
+      throw analysis(
+        "CHANGELOG_NESTED",
+        "function" -> function,
+        "outer" -> ToChangelogFunction.Name,
+        "advice" -> ("to_changelog returns the changes of a query, and the query itself is a table: read the " +
           "query without to_changelog. To run two queries, write the changes to a topic, a Delta " +
-          s"table or a materialized view, and apply $function to a stream of these changes.")
+          s"table or a materialized view, and apply $function to a stream of these changes."))
     case _: FromChangelog =>
-      throw ChangelogErrors.nested(
-        function,
-        FromChangelogFunction.Name,
-        s"Apply $function once, directly to the rows that describe changes.")
+      throw analysis(
+        "CHANGELOG_NESTED",
+        "function" -> function,
+        "outer" -> FromChangelogFunction.Name,
+        "advice" -> s"Apply $function once, directly to the rows that describe changes.")
     case _ =>
   }
 
@@ -151,7 +154,12 @@ private[functions] class FunctionArguments(
           .collect { case attribute: Attribute => attribute }
           .getOrElse {
             val columns = source.output.map(_.name)
-            throw ChangelogErrors.columnNotFound(function, argument, name, columns)
+            throw analysis(
+              "CHANGELOG_COLUMN_NOT_FOUND",
+              "function" -> function,
+              "argument" -> argument,
+              "column" -> name,
+              "columns" -> columns)
           }
     }
 

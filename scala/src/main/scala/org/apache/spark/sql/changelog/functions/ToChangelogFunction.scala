@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.types.StringType
 
 import org.apache.spark.sql.changelog.analysis.ReadStreams
-import org.apache.spark.sql.changelog.errors.ChangelogErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.plans.{LookupTable, ToChangelog}
 import org.apache.spark.sql.changelog.{OutputMode, RowKind}
 
@@ -38,11 +38,12 @@ object ToChangelogFunction {
       throw arguments.invalid("change_type", "''", "the name of a column is expected")
     }
     findColumn(arguments.source, changeType).foreach { column =>
-      throw ChangelogErrors.columnReserved(
-        column.name,
-        "holds the change type of each emitted row",
-        "Rename the reserved column, as with change_type => 'op'. If the column of the query " +
-          "holds the change type of its rows, read the rows with from_changelog first.")
+      throw analysis(
+        "CHANGELOG_COLUMN_RESERVED",
+        "column" -> column.name,
+        "use" -> "holds the change type of each emitted row",
+        "advice" -> ("Rename the reserved column, as with change_type => 'op'. If the column of the query " +
+          "holds the change type of its rows, read the rows with from_changelog first."))
     }
     apply(arguments.source, mode, arguments.columns("key"), changeType)
   }
@@ -72,19 +73,21 @@ object ToChangelogFunction {
       changeTypeName: String): ToChangelog = {
     query.foreach {
       case _: ToChangelog =>
-        throw ChangelogErrors.nested(
-          Name,
-          Name,
-          "Apply to_changelog once, to the whole query; use from_changelog to read changes again.")
+        throw analysis(
+          "CHANGELOG_NESTED",
+          "function" -> Name,
+          "outer" -> Name,
+          "advice" -> "Apply to_changelog once, to the whole query; use from_changelog to read changes again.")
       case _ =>
     }
     query.collect { case node => RowKind.find(node.output) }.flatten.headOption.foreach {
       column =>
-        throw ChangelogErrors.columnReserved(
-          column.name,
-          "holds the row kind of each row",
-          s"Select the column under another name, as in SELECT * EXCEPT (${column.name}), " +
-            s"${column.name} AS `${column.name}_1`.")
+        throw analysis(
+          "CHANGELOG_COLUMN_RESERVED",
+          "column" -> column.name,
+          "use" -> "holds the row kind of each row",
+          "advice" -> (s"Select the column under another name, as in SELECT * EXCEPT (${column.name}), " +
+            s"${column.name} AS `${column.name}_1`."))
     }
     val changeType = AttributeReference(changeTypeName, StringType, nullable = false)()
     ReadStreams(ToChangelog(mode, key, streaming = false, changeType, query))

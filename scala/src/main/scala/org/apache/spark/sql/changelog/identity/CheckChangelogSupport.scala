@@ -17,7 +17,7 @@ import org.apache.spark.util.Utils
 
 import org.apache.spark.sql.changelog.analysis.LowerSources
 import org.apache.spark.sql.changelog.checkpoint.{BatchLogs, CheckBatchLogs, QueryOrigin}
-import org.apache.spark.sql.changelog.errors.CheckpointFileErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.runtime
 import org.apache.spark.sql.changelog.microbatch.AssignStateInfo
 import org.apache.spark.sql.changelog.plans.{ChangelogOutput, KeepsState, ToChangelog}
 import org.apache.spark.sql.changelog.sinks.ChangelogSink
@@ -80,9 +80,10 @@ class CheckChangelogSupport(session: SparkSession) extends (LogicalPlan => Unit)
     if (logs.lastDone.isDefined) {
       CheckSameQuery(checkpoint.toString, file.read(), current)
     } else if (logs.lastBegun.isEmpty && file.exists) {
-      throw CheckpointFileErrors.logIncomplete(
-        new Path(checkpoint, "offsets").toString,
-        "the query has started according to changelog/plan.json")
+      throw runtime(
+        "CHANGELOG_CHECKPOINT_LOG_INCOMPLETE",
+        "file" -> new Path(checkpoint, "offsets").toString,
+        "evidence" -> "the query has started according to changelog/plan.json")
     }
     if (logs.lastBegun != logs.lastDone && current.snapshots.nonEmpty) {
       val inherited =
@@ -120,7 +121,7 @@ private object CheckStateProvider {
     val provider =
       recorded.getOrElse(SQLConf.STATE_STORE_PROVIDER_CLASS.key, conf.stateStoreProviderClass)
     if (format > 1 && isPaged(provider) && query.exists(_.isInstanceOf[KeepsState])) {
-      throw CheckpointFileErrors.formatNotSupported(format)
+      throw runtime("CHANGELOG_CHECKPOINT_FORMAT_NOT_SUPPORTED", "version" -> format)
     }
   }
 

@@ -6,7 +6,7 @@ package org.apache.spark.sql.changelog.identity
 import org.apache.spark.SPARK_VERSION
 import org.apache.spark.sql.catalyst.expressions.EvalMode
 
-import org.apache.spark.sql.changelog.errors.{CheckpointErrors, SnapshotErrors}
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.runtime
 
 /**
  * Rejects a query whose meaning differs from the recorded query of the checkpoint.
@@ -20,33 +20,46 @@ private[changelog] object CheckSameQuery {
   def apply(checkpoint: String, was: QueryRecord, is: QueryRecord): Unit = {
     if (!meanTheSame(was.lines, is.lines)) {
       val settings = changed(was.settings, is.settings)
-      throw CheckpointErrors.otherQuery(
-        checkpoint,
-        difference(was.lines, is.lines) ++ settings ++ versions(was))
+      throw runtime(
+        "CHANGELOG_QUERY_CHANGED",
+        "checkpoint" -> checkpoint,
+        "difference" -> (difference(was.lines, is.lines) ++ settings ++ versions(was))
+          .mkString("\n"))
     }
     val moved = was.sources.zip(is.sources).exists { case (old, now) =>
       old != now && was.sources.contains(now)
     }
-    if (moved) throw CheckpointErrors.otherSources(checkpoint, was.sources, is.sources)
+    if (moved)
+      throw runtime(
+        "CHANGELOG_SOURCES_CHANGED",
+        "checkpoint" -> checkpoint,
+        "was" -> was.sources,
+        "is" -> is.sources)
   }
 
   /** Rejects changed snapshots, if a batch still has to read the recorded snapshots. */
   def snapshots(checkpoint: String, was: QueryRecord, is: QueryRecord): Unit =
-    if (was.snapshots != is.snapshots) throw SnapshotErrors.changed(checkpoint)
+    if (was.snapshots != is.snapshots)
+      throw runtime("CHANGELOG_SNAPSHOT_CHANGED", "checkpoint" -> checkpoint)
 
   /** Rejects a query with operators different from the record. */
   def operators(checkpoint: String, was: QueryRecord, is: Seq[OperatorRecord]): Unit = {
     val (old, now) = (was.operators.map(_.line), is.map(_.line))
     if (!meanTheSame(old, now))
-      throw CheckpointErrors.otherOperators(checkpoint, difference(old, now) ++ versions(was))
+      throw runtime(
+        "CHANGELOG_QUERY_PLANNED_OTHERWISE",
+        "checkpoint" -> checkpoint,
+        "difference" -> (difference(old, now) ++ versions(was)).mkString("\n"))
     // The node is equal, but the current version of the extension stores different tables for the
     // node.
     val others = was.operators.zip(is).filter { case (old, now) => old.kinds != now.kinds }
     if (others.nonEmpty) {
       val (kept, keeps) = others.unzip
-      throw CheckpointErrors.otherOperators(
-        checkpoint,
-        difference(kept.map(_.kept), keeps.map(_.kept)) ++ versions(was))
+      throw runtime(
+        "CHANGELOG_QUERY_PLANNED_OTHERWISE",
+        "checkpoint" -> checkpoint,
+        "difference" -> (difference(kept.map(_.kept), keeps.map(_.kept)) ++ versions(was))
+          .mkString("\n"))
     }
   }
 

@@ -21,7 +21,7 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.changelog.analysis.LowerSources
 import org.apache.spark.sql.changelog.checkpoint.TextFile
 import org.apache.spark.sql.changelog.compat.SparkRules
-import org.apache.spark.sql.changelog.errors.CheckpointErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.runtime
 import org.apache.spark.sql.changelog.plans.{StateTable, ToChangelog}
 
 /**
@@ -250,8 +250,11 @@ private[changelog] class QueryRecordFile(checkpoint: Path, hadoopConf: Configura
   def read(): QueryRecord = {
     val record =
       try file.find().map(QueryRecord.fromJson)
-      catch { case NonFatal(e) => throw CheckpointErrors.recordDamaged(path.toString, e) }
-    record.getOrElse(throw CheckpointErrors.recordMissing(path.toString))
+      catch {
+        case NonFatal(e) =>
+          throw runtime("CHANGELOG_QUERY_RECORD_DAMAGED", e, "file" -> path, "cause" -> e)
+      }
+    record.getOrElse(throw runtime("CHANGELOG_QUERY_RECORD_MISSING", "file" -> path))
   }
 
   def write(record: QueryRecord): Unit = file.write(record.toJson)

@@ -9,6 +9,7 @@ import org.apache.spark.sql.catalyst.expressions.{
 }
 import org.apache.spark.sql.catalyst.plans.logical.Sample
 
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.inference.nodes.InferredNode
 import org.apache.spark.sql.changelog.plans.{FromChangelog, PassingTime, TemporalFilter}
 
@@ -38,7 +39,10 @@ object CheckDeterminism {
   def apply(node: InferredNode): Unit = node.plan match {
     case _: TemporalFilter =>
     case _: Sample =>
-      throw InferenceErrors.nondeterministicExpression(node.plan, "a random sample")
+      throw analysis(
+        "CHANGELOG_NONDETERMINISTIC_EXPRESSION",
+        "expression" -> "a random sample",
+        "node" -> DescribeNode.short(node.plan))
     case plan => plan.expressions.flatMap(culprit).foreach(refuse(node, _))
   }
 
@@ -55,7 +59,10 @@ object CheckDeterminism {
       val isCalledOnce = GroupedMap.unapply(plan).isDefined && root.mode.isInsertOnly
       if (isKeptAbove || keepsRows && !isCalledOnce) {
         plan.expressions.flatMap(chance).foreach { culprit =>
-          throw InferenceErrors.nondeterministicExpression(plan, DescribeNode.expression(culprit))
+          throw analysis(
+            "CHANGELOG_NONDETERMINISTIC_EXPRESSION",
+            "expression" -> DescribeNode.expression(culprit),
+            "node" -> DescribeNode.short(plan))
         }
       }
   }
@@ -63,9 +70,17 @@ object CheckDeterminism {
   private def refuse(node: InferredNode, culprit: Expression): Unit = {
     val text = DescribeNode.expression(culprit)
     culprit match {
-      case _: PassingTime => throw InferenceErrors.passingTime(node.plan, text)
+      case _: PassingTime =>
+        throw analysis(
+          "CHANGELOG_PASSING_TIME",
+          "expression" -> text,
+          "node" -> DescribeNode.short(node.plan))
       case _: UserDefinedExpression if !(node.children :+ node).exists(_.kinds.changesRows) =>
-      case _ => throw InferenceErrors.nondeterministicExpression(node.plan, text)
+      case _ =>
+        throw analysis(
+          "CHANGELOG_NONDETERMINISTIC_EXPRESSION",
+          "expression" -> text,
+          "node" -> DescribeNode.short(node.plan))
     }
   }
 

@@ -9,6 +9,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{EventTime => _, _}
 import org.apache.spark.sql.types.{IndeterminateStringType, IntegralType, LongType}
 
 import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.inference.nodes.StaticInference
 import org.apache.spark.sql.changelog.inference.times.EventTime
 import org.apache.spark.sql.changelog.plans._
@@ -24,7 +25,11 @@ object CheckExecutable {
   private def check(node: AnnotatedPlan, place: Seq[String]): Unit = {
     obstacle(node).orElse(collationObstacle(node)).foreach { what =>
       val where = if (place.isEmpty) "root of the query" else place.mkString(", ")
-      throw InferenceErrors.notExecutableYet(DescribeNode.short(node.plan), where, what)
+      throw analysis(
+        "CHANGELOG_NOT_EXECUTABLE_YET",
+        "node" -> DescribeNode.short(node.plan),
+        "place" -> where,
+        "what" -> what)
     }
     if (!isSparksOwn(node.plan)) {
       val name = DescribeNode.short(node.plan)
@@ -135,11 +140,18 @@ object CheckSubqueries {
       // Spark joins the subquery with the input of a neighboring correlated subquery, where
       // columns read by the subquery are missing.
       case join: Join if join.missingInput.nonEmpty =>
-        throw InferenceErrors.subqueryNotSupported(plan, "a predicate beside a correlated one")
+        throw analysis(
+          "CHANGELOG_SUBQUERY_NOT_SUPPORTED",
+          "node" -> DescribeNode.short(plan),
+          "subquery" -> "a predicate beside a correlated one")
       case _ =>
     }
     plan.expressions.flatMap(subqueries).find(s => !StaticInference.isStatic(s.plan)).foreach {
-      subquery => throw InferenceErrors.subqueryNotSupported(plan, subquery.prettyName)
+      subquery =>
+        throw analysis(
+          "CHANGELOG_SUBQUERY_NOT_SUPPORTED",
+          "node" -> DescribeNode.short(plan),
+          "subquery" -> subquery.prettyName)
     }
   }
 

@@ -6,7 +6,7 @@ package org.apache.spark.sql.changelog.parser
 import org.apache.spark.sql.catalyst.parser.CatalystSqlParser
 import org.apache.spark.sql.catalyst.plans.logical._
 
-import org.apache.spark.sql.changelog.errors.ViewErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.evolution.{EvolveCheckpoint, RescaleCheckpoint}
 import org.apache.spark.sql.changelog.explain.dryrun.{DryRunCommand, Sample}
 import org.apache.spark.sql.changelog.explain.lineage.WhyCommand
@@ -179,10 +179,11 @@ private[parser] object Statement {
     }
   }
 
-  private def refused(read: ReadStatement): LogicalPlan = throw ViewErrors.clauseNotSupported(
-    read.name("v").mkString("."),
-    s"ALTER … ${read.textAfter("v").split(' ').take(2).mkString(" ")}",
-    "AS, SET PARTITIONS, SET TBLPROPERTIES, UNSET TBLPROPERTIES, RENAME TO and SWAP WITH are; for all else use CREATE OR REPLACE.")
+  private def refused(read: ReadStatement): LogicalPlan = throw analysis(
+    "CHANGELOG_VIEW_CLAUSE_NOT_SUPPORTED",
+    "view" -> read.name("v").mkString("."),
+    "clause" -> s"ALTER … ${read.textAfter("v").split(' ').take(2).mkString(" ")}",
+    "advice" -> "AS, SET PARTITIONS, SET TBLPROPERTIES, UNSET TBLPROPERTIES, RENAME TO and SWAP WITH are; for all else use CREATE OR REPLACE.")
 
   /** Returns the text of a view's query, with the statement's parameters substituted. */
   private def queryOf(read: ReadStatement): String =
@@ -233,10 +234,11 @@ private[parser] object Statement {
   private def sample(read: ReadStatement): Double = {
     val percent = read.textOf("n").toDouble
     if (percent <= 0 || percent > 100) {
-      throw ViewErrors.propertyInvalid(
-        "SAMPLE",
-        read.textOf("n"),
-        "a percentage above 0 and up to 100")
+      throw analysis(
+        "CHANGELOG_VIEW_PROPERTY_INVALID",
+        "property" -> "SAMPLE",
+        "value" -> read.textOf("n"),
+        "expected" -> "a percentage above 0 and up to 100")
     }
     percent
   }

@@ -10,7 +10,7 @@ import org.apache.commons.text.similarity.LevenshteinDistance
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 
-import org.apache.spark.sql.changelog.errors.ChangelogErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.views.ResolveViewStatements
 
 /**
@@ -102,15 +102,15 @@ private[parser] final class StatementParser(sqlText: String, spark: String => Lo
     val shown = sqlText.substring(math.max(line, start - MostShown), start)
     val after = sqlText.substring(start).takeWhile(char => char != '\n' && char != '\r')
     val kind = if (words.exists(StreamingWords)) "STREAMING TABLE" else "MATERIALIZED VIEW"
-    ChangelogErrors.syntaxError(
-      expected =
-        if (expected.size < 2) expected.mkString
-        else expected.init.mkString(", ") + " or " + expected.last,
-      found = if (isAtEnd) Syntax.EndOfStatement else tokens.textOf(at).take(MostShown),
-      line = sqlText.substring(0, start).count(_ == '\n') + 1,
-      position = start - line,
-      excerpt = s"$shown${after.take(MostShown)}\n${"-" * shown.length}^^^",
-      syntax = statement.syntax.replace("KINDS", s"${kind}S").replace("KIND", kind))
+    analysis(
+      "CHANGELOG_SYNTAX_ERROR",
+      "expected" -> (if (expected.size < 2) expected.mkString
+                     else expected.init.mkString(", ") + " or " + expected.last),
+      "found" -> (if (isAtEnd) Syntax.EndOfStatement else tokens.textOf(at).take(MostShown)),
+      "line" -> (sqlText.substring(0, start).count(_ == '\n') + 1),
+      "position" -> (start - line),
+      "excerpt" -> s"$shown${after.take(MostShown)}\n${"-" * shown.length}^^^",
+      "syntax" -> statement.syntax.replace("KINDS", s"${kind}S").replace("KIND", kind))
   }
 }
 

@@ -11,7 +11,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
 import org.apache.spark.unsafe.types.UTF8String
 
 import org.apache.spark.sql.changelog.UpdateKind
-import org.apache.spark.sql.changelog.errors.ChangelogErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.runtime
 
 /**
  * Restores the before images of a feed that sends only the newest row per key.
@@ -111,7 +111,13 @@ case class KeyCheck(key: String, fails: Boolean) extends Logging {
    *   the reader of the source, warned once per process
    */
   def duplicate(rows: Long, values: String, row: String, reader: String): Unit =
-    if (fails) throw ChangelogErrors.keyDuplicate(key, values, row, rows)
+    if (fails)
+      throw runtime(
+        "CHANGELOG_KEY_DUPLICATE",
+        "columns" -> key,
+        "key" -> values,
+        "row" -> row,
+        "rows" -> rows)
     else if (KeyCheck.warned.add(s"$reader $key")) {
       // Row values do not belong in a log.
       logWarning(

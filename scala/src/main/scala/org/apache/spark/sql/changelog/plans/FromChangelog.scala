@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{
 }
 
 import org.apache.spark.sql.changelog.ModifyKindSet
-import org.apache.spark.sql.changelog.errors.ChangelogErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 
 /** Whether a source's changes carry usable before images. */
 sealed abstract class InputMode(override val toString: String)
@@ -88,7 +88,7 @@ case class FromChangelog(
     with StartedOnly {
 
   override protected def notStarted: AnalysisException =
-    ChangelogErrors.changesNotAskedFor(reader.getOrElse("from_changelog"))
+    analysis("CHANGELOG_CHANGES_NOT_ASKED_FOR", "reader" -> reader.getOrElse("from_changelog"))
 
   override def isStreaming: Boolean = false
 

@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet}
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
 
 import org.apache.spark.sql.changelog.OutputMode
-import org.apache.spark.sql.changelog.errors.ChangelogErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 
 /**
  * Emits the changes of a query's result: the rows inserted, updated or deleted in each batch.
@@ -40,7 +40,7 @@ case class ToChangelog(
     extends UnaryNode
     with StartedOnly {
 
-  override protected def notStarted: AnalysisException = ChangelogErrors.changesNotStarted()
+  override protected def notStarted: AnalysisException = analysis("CHANGELOG_CHANGES_NOT_STARTED")
 
   /**
    * Returns the columns of the result, nullable in a stream. A row stored before a column was

@@ -7,12 +7,13 @@ import java.io.FileNotFoundException
 
 import org.apache.hadoop.fs.{FileSystem, Path}
 
+import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.util.ThreadUtils
 
 import org.apache.spark.sql.changelog.checkpoint.{BatchLogs, QueryOrigin, StagedFolder}
 import org.apache.spark.sql.changelog.compat.StreamLogs
-import org.apache.spark.sql.changelog.errors.{EvolutionErrors, SavepointErrors}
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.identity.InheritedState
 import org.apache.spark.sql.changelog.sources.SourceFiles
 
@@ -71,13 +72,14 @@ class ForkableCheckpoint(session: SparkSession, checkpoint: Path, shown: String)
   /** Returns `batch`, or the last batch done. Fails if no query can continue from this batch. */
   def checked(batch: Option[Long]): Long = {
     val last = done.maxOption.getOrElse {
-      throw SavepointErrors.forkNotPossible(
-        shown,
-        "no batch of it is done; start the query first")
+      throw analysis(
+        "CHANGELOG_FORK_NOT_POSSIBLE",
+        "of" -> shown,
+        "reason" -> "no batch of it is done; start the query first")
     }
     val wanted = batch.getOrElse(last)
     obstacle(wanted).foreach { reason =>
-      throw SavepointErrors.batchGone(shown, wanted, reason, possible)
+      throw batchGone(shown, wanted, reason, possible)
     }
     wanted
   }
@@ -101,7 +103,7 @@ class ForkableCheckpoint(session: SparkSession, checkpoint: Path, shown: String)
     val isDone =
       try {
         val staged = new StagedFolder(into, hadoopConf)
-        staged.fill(EvolutionErrors.checkpointExists(into.toString)) { folder =>
+        staged.fill(analysis("CHANGELOG_CHECKPOINT_EXISTS", "checkpoint" -> into)) { folder =>
           copyTo(staged, batch)
           complete(folder, batch, noted)
         }
@@ -110,7 +112,7 @@ class ForkableCheckpoint(session: SparkSession, checkpoint: Path, shown: String)
         case error: Throwable if isGone(error) =>
           if (left == 1) {
             val reason = s"a file of it is gone, as ${error.getMessage}"
-            throw SavepointErrors.batchGone(shown, batch, reason, possible.filter(_ != batch))
+            throw batchGone(shown, batch, reason, possible.filter(_ != batch))
           }
           false
       }
@@ -162,4 +164,30 @@ object ForkableCheckpoint {
   /** Returns the checkpoint in a folder known to users. */
   def apply(session: SparkSession, checkpoint: Path): ForkableCheckpoint =
     new ForkableCheckpoint(session, checkpoint, s"the checkpoint $checkpoint")
+
+  /**
+   * @param of
+   *   the owner of the batches in the user's terms, such as "the view v"
+   * @param possible
+   *   the batches from which a query can continue
+   */
+  def batchGone(
+      of: String,
+      batch: Long,
+      reason: String,
+      possible: Seq[Long]): AnalysisException = {
+    val ends = possible.sorted.foldLeft(List.empty[(Long, Long)]) {
+      case ((first, last) :: rest, batch) if batch == last + 1 => (first, batch) :: rest
+      case (ends, batch) => (batch, batch) :: ends
+    }
+    val ranges = ends.reverse.map { case (first, last) =>
+      if (first == last) s"batch $first" else s"batch $first to batch $last"
+    }
+    analysis(
+      "CHANGELOG_BATCH_GONE",
+      "of" -> of,
+      "batch" -> batch,
+      "reason" -> reason,
+      "possible" -> (if (ranges.isEmpty) "no batch" else ranges))
+  }
 }

@@ -10,7 +10,7 @@ import org.json4s.jackson.Serialization
 import org.apache.spark.sql.classic.SparkSession
 
 import org.apache.spark.sql.changelog.checkpoint.{StagedFolder, TextFile}
-import org.apache.spark.sql.changelog.errors.SavepointErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 
 /**
  * Savepoint: a batch stored under a name.
@@ -59,7 +59,11 @@ class Savepoints(session: SparkSession, folder: Path, of: String) {
 
   def get(name: String): Savepoint =
     read(new Path(folder, name)).getOrElse {
-      throw SavepointErrors.notFound(of, name, all.map(_.name))
+      throw analysis(
+        "CHANGELOG_SAVEPOINT_NOT_FOUND",
+        "of" -> of.capitalize,
+        "savepoint" -> name,
+        "known" -> all.map(_.name))
     }
 
   /**
@@ -73,17 +77,23 @@ class Savepoints(session: SparkSession, folder: Path, of: String) {
     files.mkdirs(folder)
     // Remains of a savepoint whose drop was interrupted.
     if (read(kept.folder).isEmpty) files.delete(kept.folder, true)
-    new StagedFolder(kept.folder, hadoopConf).fill(SavepointErrors.exists(of, name)) { staged =>
-      write(staged)
-      file(staged).write(Serialization.write(Noted(batch, kept.created)))
-    }
+    new StagedFolder(kept.folder, hadoopConf)
+      .fill(analysis("CHANGELOG_SAVEPOINT_EXISTS", "of" -> of.capitalize, "savepoint" -> name)) {
+        staged =>
+          write(staged)
+          file(staged).write(Serialization.write(Noted(batch, kept.created)))
+      }
     kept
   }
 
   def drop(name: String, ifExists: Boolean): Unit = {
     val path = new Path(folder, name)
     if (!files.exists(path) && !ifExists) {
-      throw SavepointErrors.notFound(of, name, all.map(_.name))
+      throw analysis(
+        "CHANGELOG_SAVEPOINT_NOT_FOUND",
+        "of" -> of.capitalize,
+        "savepoint" -> name,
+        "known" -> all.map(_.name))
     }
     // Without this file, the remains of an interrupted drop are no savepoint.
     files.delete(new Path(path, Name), false)

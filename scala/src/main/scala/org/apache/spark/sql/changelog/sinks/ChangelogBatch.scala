@@ -14,7 +14,8 @@ import org.apache.spark.sql.types._
 
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.RowKind.ChangeTypes
-import org.apache.spark.sql.changelog.errors.{ChangelogErrors, SinkErrors}
+import org.apache.spark.sql.changelog.errors.ChangelogErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.runtime
 import org.apache.spark.sql.changelog.sources.tables.NetRows
 
 /**
@@ -72,7 +73,12 @@ case class ChangelogBatch(
       current: Column): DataFrame = {
     val sink = input.sink
     val refuse =
-      udf[Boolean, Long, String]((rows, key) => throw SinkErrors.rowsOfOneKey(sink, key, rows))
+      udf[Boolean, Long, String]((rows, key) =>
+        throw runtime(
+          "CHANGELOG_SINK_ROWS_OF_ONE_KEY",
+          "sink" -> sink,
+          "key" -> key,
+          "rows" -> rows))
     val row = coalesce(col(After), col(Before))
     val keyOfRow = struct(key.map(name => row.getField(name).as(name)): _*)
     val isAlone = col(Rows) <= 1 || refuse(col(Rows), to_json(keyOfRow))

@@ -13,7 +13,7 @@ import org.apache.spark.sql.{DataFrame => AnyDataFrame}
 
 import org.apache.spark.sql.changelog.checkpoint.{Fence, QueryOrigin}
 import org.apache.spark.sql.changelog.compat.RunningStream
-import org.apache.spark.sql.changelog.errors.SinkErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.runtime
 
 /**
  * ChangelogSink: writes the changes of a query, batch by batch. Writing a batch twice has no
@@ -62,10 +62,22 @@ abstract class ChangelogSink(val format: String) extends Sink {
     }
     written.nextOption().foreach { case (QueryOrigin(origin, last), held) =>
       last match {
-        case None => throw SinkErrors.notEmpty(format, targetName, origin, held)
+        case None =>
+          throw runtime(
+            "CHANGELOG_SINK_NOT_EMPTY",
+            "sink" -> format,
+            "table" -> targetName,
+            "origin" -> origin,
+            "held" -> held)
         // The target may not record a batch without changes.
         case Some(batch) if held > batch =>
-          throw SinkErrors.notAtFork(format, targetName, origin, batch, held)
+          throw runtime(
+            "CHANGELOG_SINK_NOT_AT_FORK",
+            "sink" -> format,
+            "table" -> targetName,
+            "origin" -> origin,
+            "forked" -> batch,
+            "held" -> held)
         case _ =>
       }
     }

@@ -17,7 +17,7 @@ import org.apache.spark.sql.streaming.OutputMode
 import org.apache.spark.sql.types.DataType
 import org.apache.spark.sql.{DataFrame, SQLContext, SaveMode}
 
-import org.apache.spark.sql.changelog.errors.SinkErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 
 /** Creates the sink of `writeStream.format(format)`. */
 abstract class ChangelogSinkProvider(format: String)
@@ -41,7 +41,8 @@ abstract class ChangelogSinkProvider(format: String)
       sqlContext: SQLContext,
       mode: SaveMode,
       parameters: Map[String, String],
-      data: DataFrame): BaseRelation = throw SinkErrors.needsStream(format)
+      data: DataFrame): BaseRelation =
+    throw analysis("CHANGELOG_SINK_NEEDS_STREAM", "sink" -> format)
 
   final override def supportsDataType(dt: DataType): Boolean = true
 }

@@ -10,7 +10,7 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types.{DataType, StringType}
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.errors.{ChangelogErrors, SinkErrors}
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.plans.{ChangelogOutput, ExplainNode}
 
 /**
@@ -74,7 +74,11 @@ case class SinkInput(
   def checkComparable(key: Option[Seq[String]], isComparable: DataType => Boolean): Unit =
     if (key.isEmpty) {
       columns.find(column => !isComparable(column.dataType)).foreach { column =>
-        throw SinkErrors.valueNotComparable(sink, column.name, column.dataType)
+        throw analysis(
+          "CHANGELOG_SINK_VALUE_NOT_COMPARABLE",
+          "sink" -> sink,
+          "column" -> column.name,
+          "type" -> column.dataType.sql)
       }
     }
 
@@ -82,12 +86,21 @@ case class SinkInput(
   private def check(key: Seq[String]): Unit =
     if (source.nonEmpty && isUnchangedFromQuery(key)) {
       if (!knownKeys.exists(_.forall(key.contains))) {
-        throw SinkErrors.keyNotUnique(sink, key, knownKeys)
+        throw analysis(
+          "CHANGELOG_SINK_KEY_NOT_UNIQUE",
+          "sink" -> sink,
+          "key" -> key.mkString("(", ", ", ")"),
+          "keys" -> (if (knownKeys.isEmpty) "none"
+                     else knownKeys.map(_.mkString("(", ", ", ")")).mkString(" or ")))
       }
       // An omitted before image has an equal query key, and so equal parts of the query key.
       val by = source.flatMap(SinkInput.replacedBy).map(_.map(_.name))
       by.filterNot(by => key.forall(by.contains)).foreach { by =>
-        throw SinkErrors.keyDiffers(sink, key, by)
+        throw analysis(
+          "CHANGELOG_SINK_KEY_DIFFERS",
+          "sink" -> sink,
+          "key" -> key.mkString("(", ", ", ")"),
+          "by" -> by.mkString("(", ", ", ")"))
       }
     }
 
@@ -118,14 +131,29 @@ case class SinkInput(
   private def resolve(name: String): String = columnNames
     .find(SQLConf.get.resolver(_, name))
     .orElse(columnNames.find(column => SQLConf.get.resolver(quoteIdentifier(column), name)))
-    .getOrElse(throw ChangelogErrors.columnNotFound(sink, "key", name, columnNames))
+    .getOrElse(
+      throw analysis(
+        "CHANGELOG_COLUMN_NOT_FOUND",
+        "function" -> sink,
+        "argument" -> "key",
+        "column" -> name,
+        "columns" -> columnNames))
 
   private def needsAppend = source match {
     case Some(output) =>
       val changes = output.explained.symbols.flatMap(SinkInput.words.get).distinct
-      SinkErrors.needsAppend(sink, producer(output.explained), changes.mkString(" and "))
+      analysis(
+        "CHANGELOG_SINK_NEEDS_APPEND",
+        "sink" -> sink,
+        "producer" -> producer(output.explained),
+        "kinds" -> changes.mkString(" and "))
     case None =>
-      SinkErrors.optionMissing(sink, "key", "the columns that identify a row are needed")
+      analysis(
+        "CHANGELOG_SINK_OPTION_INVALID",
+        "sink" -> sink,
+        "option" -> "key",
+        "value" -> "not set",
+        "expected" -> "the columns that identify a row are needed")
   }
 
   /** Returns the first operator with changes over insert-only input. */
@@ -158,7 +186,10 @@ object SinkInput {
       column.withExprId(made.exprId)
     }
     val changeType = changeTypeOf(columns, sources.map(_.changeType)).getOrElse {
-      throw SinkErrors.changeTypeMissing(sink, output.map(_.name))
+      throw analysis(
+        "CHANGELOG_SINK_CHANGE_TYPE_MISSING",
+        "sink" -> sink,
+        "columns" -> output.map(_.name))
     }
     SinkInput(sink, changeType, columns.filterNot(_ eq changeType), sources)
   }

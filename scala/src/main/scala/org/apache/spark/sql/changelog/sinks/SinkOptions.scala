@@ -9,7 +9,7 @@ import org.apache.commons.text.similarity.LevenshteinDistance
 
 import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
 
-import org.apache.spark.sql.changelog.errors.SinkErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 
 /** The options of a sink. Values may be secret, and only the methods here expose them. */
 class SinkOptions(val format: String, parameters: Map[String, String]) extends Serializable {
@@ -19,7 +19,12 @@ class SinkOptions(val format: String, parameters: Map[String, String]) extends S
 
   def required(name: String, expected: String): String =
     get(name).filter(_.nonEmpty).getOrElse {
-      throw SinkErrors.optionMissing(format, name, expected)
+      throw analysis(
+        "CHANGELOG_SINK_OPTION_INVALID",
+        "sink" -> format,
+        "option" -> name,
+        "value" -> "not set",
+        "expected" -> expected)
     }
 
   def boolean(name: String, default: Boolean): Boolean =
@@ -40,7 +45,11 @@ class SinkOptions(val format: String, parameters: Map[String, String]) extends S
     for {
       name <- parameters.keys if !(known ++ SinkOptions.ofSpark).exists(_.equalsIgnoreCase(name))
       meant <- known.find(option => distance(option.toLowerCase, name.toLowerCase) >= 0)
-    } throw SinkErrors.optionUnknown(format, name, meant)
+    } throw analysis(
+      "CHANGELOG_SINK_OPTION_UNKNOWN",
+      "sink" -> format,
+      "option" -> name,
+      "meant" -> meant)
   }
 
   /** The columns of the key, as given by the user. */
@@ -72,7 +81,13 @@ class SinkOptions(val format: String, parameters: Map[String, String]) extends S
 
   private def parsed[T](name: String, default: T, expected: String)(parse: String => T): T =
     get(name).fold(default) { text =>
-      Try(parse(text)).getOrElse(throw SinkErrors.optionInvalid(format, name, text, expected))
+      Try(parse(text)).getOrElse(
+        throw analysis(
+          "CHANGELOG_SINK_OPTION_INVALID",
+          "sink" -> format,
+          "option" -> name,
+          "value" -> text,
+          "expected" -> expected))
     }
 }
 

@@ -8,6 +8,7 @@ import java.util.Locale
 import org.apache.spark.unsafe.types.UTF8String
 
 import org.apache.spark.sql.changelog.errors.ChangelogErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.runtime
 import org.apache.spark.sql.changelog.{ModifyKindSet, RowKind}
 
 /**
@@ -48,7 +49,7 @@ class ChangeTypes(
     val slot = if (changeType == null) -1 else known.find(changeType)
     if (slot >= 0) known.kindAt(slot)
     else if (changeType != null && withoutOldRow.contains(changeType.toString)) {
-      throw ChangelogErrors.beforeImageMissing(column, changeType.toString)
+      throw runtime("CHANGELOG_BEFORE_IMAGE_MISSING", "column" -> column, "value" -> changeType)
     } else if (drop) Dropped
     else {
       val value = Option(changeType).map(_.toString)
@@ -58,7 +59,8 @@ class ChangeTypes(
 
   /** Drops a row with a NULL key, or fails. Called from generated code. */
   def nullKey(keyColumn: UTF8String, row: UTF8String): Byte =
-    if (drop) Dropped else throw ChangelogErrors.keyNull(keyColumn.toString, row.toString)
+    if (drop) Dropped
+    else throw runtime("CHANGELOG_KEY_NULL", "column" -> keyColumn, "row" -> row)
 
   /** Returns the mapping as text: the user's change types in a fixed order, or `standard`. */
   def mapping: String =

@@ -15,7 +15,8 @@ import org.apache.hadoop.fs.{FileSystem, FileUtil, Path}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.streaming.StreamingRelationV2
 
-import org.apache.spark.sql.changelog.errors.ChangelogErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.runtime
+import org.apache.spark.sql.changelog.errors.Credentials
 import org.apache.spark.sql.changelog.sources.snapshots.SnapshotSource
 import org.apache.spark.sql.changelog.sources.tables.{TableCopies, TableVersion}
 
@@ -46,11 +47,12 @@ private[changelog] object KafkaBrokers {
     // The iterator stops at the first reachable broker.
     val failures = brokers.iterator.map(failure).takeWhile(_.isDefined).flatten.toSeq
     if (failures.size == brokers.size) {
-      throw ChangelogErrors.kafkaNotReachable(
-        ServersOption,
-        servers,
-        failures.mkString("; "),
-        cause)
+      throw runtime(
+        "CHANGELOG_KAFKA_NOT_REACHABLE",
+        cause,
+        "option" -> ServersOption,
+        "servers" -> Credentials.removed(servers),
+        "reason" -> Credentials.removed(failures.mkString("; ")))
     }
   }
 

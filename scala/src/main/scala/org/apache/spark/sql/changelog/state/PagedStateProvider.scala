@@ -22,7 +22,7 @@ import org.apache.spark.util.{ThreadUtils, Utils}
 import org.apache.spark.{SparkConf, SparkEnv}
 
 import org.apache.spark.sql.changelog.compat.{DelegatingStateProvider, Setting}
-import org.apache.spark.sql.changelog.errors.CheckpointFileErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.runtime
 
 /**
  * Keeps a single version of a partition's state in memory, in pages of bytes, and changes the version in place.
@@ -55,7 +55,9 @@ class PagedStateProvider extends DelegatingStateProvider("PagedStateStoreProvide
 
   override protected def check(storeConf: StateStoreConf): Unit =
     if (storeConf.enableStateStoreCheckpointIds) {
-      throw CheckpointFileErrors.formatNotSupported(storeConf.stateStoreCheckpointFormatVersion)
+      throw runtime(
+        "CHANGELOG_CHECKPOINT_FORMAT_NOT_SUPPORTED",
+        "version" -> storeConf.stateStoreCheckpointFormatVersion)
     }
 
   override protected def begin(

@@ -17,7 +17,7 @@ import org.apache.spark.io.{CompressionCodec, LZ4CompressionCodec}
 import org.apache.spark.unsafe.Platform
 
 import org.apache.spark.sql.changelog.compat.RowChecksums
-import org.apache.spark.sql.changelog.errors.{ChangelogRuntimeException, CheckpointFileErrors}
+import org.apache.spark.sql.changelog.errors.{ChangelogErrors, ChangelogRuntimeException}
 
 /**
  * Reads the entries of a file directly into a table. Spark's provider or this project wrote the file.
@@ -175,7 +175,7 @@ private[state] final class StateFileReader(
   }
 
   private def damaged(fault: String, cause: Throwable = null): ChangelogRuntimeException =
-    CheckpointFileErrors.fileDamaged(file.toString, fault, cause = cause)
+    ChangelogErrors.fileDamaged(file.toString, fault, cause = cause)
 }
 
 private object StateFileReader {

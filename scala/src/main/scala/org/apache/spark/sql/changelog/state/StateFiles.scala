@@ -17,7 +17,8 @@ import org.apache.spark.sql.execution.streaming.state.StateStoreConf
 import org.apache.spark.{SparkConf, SparkEnv}
 
 import org.apache.spark.sql.changelog.compat.RowChecksums
-import org.apache.spark.sql.changelog.errors.{ChangelogRuntimeException, CheckpointFileErrors}
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.runtime
+import org.apache.spark.sql.changelog.errors.{ChangelogErrors, ChangelogRuntimeException}
 
 /**
  * The files of a store's versions in its checkpoint. The format is that of Spark's in-memory provider, which
@@ -92,7 +93,10 @@ private[state] final class StateFiles(
       case Some((start, table)) =>
         val numbers = start + 1 to version
         numbers.findLast(!deltas.contains(_)).foreach { number =>
-          throw CheckpointFileErrors.fileMissing(delta(number).toString, version)
+          throw runtime(
+            "CHANGELOG_CHECKPOINT_FILE_MISSING",
+            "file" -> delta(number).toString,
+            "version" -> version)
         }
         numbers.foreach(number => readInto(table, delta(number), isSnapshot = false))
         table
@@ -118,7 +122,7 @@ private[state] final class StateFiles(
     try manager.open(file)
     catch {
       case e: FileNotFoundException =>
-        throw CheckpointFileErrors.fileDamaged(file.toString, "the file is missing", cause = e)
+        throw ChangelogErrors.fileDamaged(file.toString, "the file is missing", cause = e)
     }
 
   private def write(path: Path, entries: StateView): Unit = {

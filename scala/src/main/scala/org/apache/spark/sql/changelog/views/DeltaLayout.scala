@@ -13,7 +13,7 @@ import org.apache.spark.sql.connector.expressions.{
 import org.apache.spark.sql.functions.col
 import org.apache.spark.sql.types.{BinaryType, StructType, TimestampType}
 
-import org.apache.spark.sql.changelog.errors.ViewErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 
 /** DeltaLayout: the partitioning or clustering of a view's new Delta table. */
 class DeltaLayout(view: KeptView) {
@@ -29,10 +29,11 @@ class DeltaLayout(view: KeptView) {
   view.layout.foreach {
     case IdentityTransform(_) | ClusterByTransform(_) =>
     case other =>
-      throw ViewErrors.clauseNotSupported(
-        view.sql,
-        s"Partitioning by ${other.describe()}",
-        "Name columns, and compute in the query what they should hold.")
+      throw analysis(
+        "CHANGELOG_VIEW_CLAUSE_NOT_SUPPORTED",
+        "view" -> view.sql,
+        "clause" -> s"Partitioning by ${other.describe()}",
+        "advice" -> "Name columns, and compute in the query what they should hold.")
   }
 
   /**
@@ -41,25 +42,28 @@ class DeltaLayout(view: KeptView) {
    */
   def check(): this.type = {
     view.schema.fieldNames.find(_.contains('`')).foreach { name =>
-      throw ViewErrors.clauseNotSupported(
-        view.sql,
-        s"A column whose name has a backtick, as $name has,",
-        "Delta can't merge changes into it. Give it another name by AS, or store the view USING parquet.")
+      throw analysis(
+        "CHANGELOG_VIEW_CLAUSE_NOT_SUPPORTED",
+        "view" -> view.sql,
+        "clause" -> s"A column whose name has a backtick, as $name has,",
+        "advice" -> "Delta can't merge changes into it. Give it another name by AS, or store the view USING parquet.")
     }
     // Spark and Delta parse the names of partition and clustering columns a second time, without quotes.
     (partitioned ++ clustered).find(!_.fieldNames.forall(_.matches("[A-Za-z_]\\w*"))).foreach {
       column =>
-        throw ViewErrors.clauseNotSupported(
-          view.sql,
-          s"PARTITIONED BY or CLUSTER BY ${quoted(column)}, whose name is not of letters, digits and underscores,",
-          "Give the column another name by AS, or store the view USING parquet.")
+        throw analysis(
+          "CHANGELOG_VIEW_CLAUSE_NOT_SUPPORTED",
+          "view" -> view.sql,
+          "clause" -> s"PARTITIONED BY or CLUSTER BY ${quoted(column)}, whose name is not of letters, digits and underscores,",
+          "advice" -> "Give the column another name by AS, or store the view USING parquet.")
     }
     partitions.map(view.schema(_)).foreach { field =>
       if (Seq(BinaryType, TimestampType).contains(field.dataType)) {
-        throw ViewErrors.clauseNotSupported(
-          view.sql,
-          s"Partitioning by ${field.name}, of type ${field.dataType.sql}, of which Delta mixes up some values,",
-          "CLUSTER BY it, or partition by a DATE, a TIMESTAMP_NTZ or a text made of it.")
+        throw analysis(
+          "CHANGELOG_VIEW_CLAUSE_NOT_SUPPORTED",
+          "view" -> view.sql,
+          "clause" -> s"Partitioning by ${field.name}, of type ${field.dataType.sql}, of which Delta mixes up some values,",
+          "advice" -> "CLUSTER BY it, or partition by a DATE, a TIMESTAMP_NTZ or a text made of it.")
       }
     }
     this

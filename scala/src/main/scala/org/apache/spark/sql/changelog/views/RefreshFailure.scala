@@ -8,7 +8,7 @@ import java.io.FileNotFoundException
 import org.apache.spark.SparkThrowable
 
 import org.apache.spark.sql.changelog.connectors.delta.Delta
-import org.apache.spark.sql.changelog.errors.{TableErrors, ViewErrors}
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 
 /**
  * RefreshFailure: why a refresh failed, as far as the cause decides the next step.
@@ -34,23 +34,30 @@ object RefreshFailure {
     }
     conditions
       .collectFirst {
-        case (condition, named: Throwable)
-            if TableErrors.asksForAll(condition) || Changed(condition) =>
+        case (condition, named: Throwable) if ChangesLost(condition) =>
           asking(named)
         case (Delta.OtherTable, named: Throwable) =>
-          asking(ViewErrors.readTableReplaced(named.getMessage.linesIterator.next()))
+          asking(
+            analysis(
+              "CHANGELOG_READ_TABLE_REPLACED",
+              "cause" -> named.getMessage.linesIterator.next()))
         case (condition, named: Throwable) if condition.endsWith(OtherType) =>
-          asking(ViewErrors.readTableReplaced(firstSentence(named.getMessage)))
+          asking(
+            analysis("CHANGELOG_READ_TABLE_REPLACED", "cause" -> firstSentence(named.getMessage)))
         case (condition, named: Throwable) if Delta.LogGone(condition) =>
-          asking(TableErrors.filesGone(firstSentence(named.getMessage)))
+          asking(
+            analysis("CHANGELOG_TABLE_FILES_GONE", "cause" -> firstSentence(named.getMessage)))
         case (condition, named: Throwable) if Delta.OnlyAppends(condition) =>
-          RefreshFailure(ViewErrors.streamOfChangedTable(firstSentence(named.getMessage)))
+          RefreshFailure(
+            analysis(
+              "CHANGELOG_STREAM_OF_CHANGED_TABLE",
+              "cause" -> firstSentence(named.getMessage)))
       }
       .getOrElse {
         val isGone = conditions.map(_._1).exists(_.endsWith("FILE_NOT_EXIST"))
         if (isGone || causes.exists(_.isInstanceOf[FileNotFoundException])) {
           val file = causes.last.getMessage.linesIterator.next()
-          asking(TableErrors.filesGone(file))
+          asking(analysis("CHANGELOG_TABLE_FILES_GONE", "cause" -> file))
         } else if (conditions.exists { case (_, named) => hasStateOfRows(named) })
           RefreshFailure(error, isOfRows = true)
         else RefreshFailure(error)
@@ -67,8 +74,13 @@ object RefreshFailure {
   private def firstSentence(message: String): String =
     message.linesIterator.next().split("(?<=\\.) ", 2).head
 
-  /** The query and the recorded query read tables in different ways. */
-  private val Changed = Set("CHANGELOG_QUERY_CHANGED")
+  /** Errors after which all rows must be read again. With the first, the query reads tables in other ways. */
+  private val ChangesLost = Set(
+    "CHANGELOG_QUERY_CHANGED",
+    "CHANGELOG_TABLE_CHANGES_LOST",
+    "CHANGELOG_TABLE_COLUMNS_CHANGED",
+    "CHANGELOG_TABLE_FILES_REPLACED",
+    "CHANGELOG_TABLE_REPLACED")
 
   /** An upstream view was recreated as files, and one snapshot has a column of another type. */
   private val OtherType = "PARQUET_COLUMN_DATA_TYPE_MISMATCH"

@@ -16,7 +16,7 @@ import org.apache.spark.sql.connector.catalog.{CatalogPlugin, Identifier}
 import org.apache.spark.sql.execution.command.DropTableCommand
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 
-import org.apache.spark.sql.changelog.errors.ViewErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.views.commands.ChangeViews
 
 /**
@@ -43,7 +43,8 @@ class RefuseViewWrites(creator: SparkSession) extends Rule[LogicalPlan] {
   private def refuse(statement: String, target: LogicalPlan): Unit =
     nameOf(target)
       .flatMap(new ViewCatalog(castToImpl(creator)).findIfReadable)
-      .foreach(view => throw ViewErrors.readOnly(view.name, statement))
+      .foreach(view =>
+        throw analysis("CHANGELOG_VIEW_READ_ONLY", "view" -> view.name, "statement" -> statement))
 
   private def nameOf(target: LogicalPlan): Option[Seq[String]] = target match {
     case alias: SubqueryAlias => nameOf(alias.child)

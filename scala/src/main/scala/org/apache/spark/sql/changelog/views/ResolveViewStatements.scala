@@ -13,7 +13,8 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.connector.catalog.CatalogV2Implicits._
 import org.apache.spark.sql.internal.{SQLConf, StaticSQLConf}
 
-import org.apache.spark.sql.changelog.errors.{Credentials, ViewErrors}
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
+import org.apache.spark.sql.changelog.errors.Credentials
 import org.apache.spark.sql.changelog.views.commands.CreateKeptView
 
 /**
@@ -67,7 +68,11 @@ object ResolveViewStatements extends Rule[LogicalPlan] {
       text: String,
       replace: Boolean): Option[LogicalPlan] = nameOf(create.name).map { name =>
     def refuse(clause: String, advice: String) =
-      throw ViewErrors.clauseNotSupported(s"$kind ${name.quoted}", clause, advice)
+      throw analysis(
+        "CHANGELOG_VIEW_CLAUSE_NOT_SUPPORTED",
+        "view" -> s"$kind ${name.quoted}",
+        "clause" -> clause,
+        "advice" -> advice)
     create.columns.find(isMoreThanNamed).foreach { column =>
       refuse(
         s"A column ${column.name} that is not NULL, or has a default or a generated value",
@@ -111,7 +116,8 @@ object ResolveViewStatements extends Rule[LogicalPlan] {
  */
 object RefuseSecrets {
   def apply(view: String, properties: Map[String, String], query: LogicalPlan): Unit = {
-    def refuse(place: String) = throw ViewErrors.secret(view, place)
+    def refuse(place: String) =
+      throw analysis("CHANGELOG_VIEW_SECRET", "view" -> view, "place" -> place)
     properties.find(isSecret).foreach { case (name, _) => refuse(s"property $name") }
     NamesRead.relations(query).foreach { relation =>
       relation.options.asScala.find(isSecret).foreach { case (name, _) =>

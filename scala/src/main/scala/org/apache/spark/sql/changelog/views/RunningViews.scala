@@ -10,7 +10,7 @@ import scala.jdk.CollectionConverters._
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.streaming.StreamingQuery
 
-import org.apache.spark.sql.changelog.errors.ViewErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.views.history.{RefreshError, RefreshHistory, RefreshReport}
 
 /** RunningViews: the running queries of views in this process. */
@@ -36,7 +36,7 @@ object RunningViews {
 
   /** Fails if a query of this process keeps the view current. */
   def checkNone(view: KeptView): Unit =
-    active(view).foreach(_ => throw ViewErrors.isRunning(view.name))
+    active(view).foreach(_ => throw analysis("CHANGELOG_VIEW_IS_RUNNING", "view" -> view.name))
 
   /** Returns the query started last, unless a statement has stopped the query. */
   def last(view: KeptView): Option[StreamingQuery] =

@@ -16,7 +16,7 @@ import org.apache.spark.sql.execution.command.DropTableCommand
 import org.apache.spark.sql.types.{DataType, StructType}
 
 import org.apache.spark.sql.changelog.checkpoint.Fence
-import org.apache.spark.sql.changelog.errors.ViewErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.sinks.{SinkInput, SinkOptions}
 import org.apache.spark.sql.changelog.views.files.{
   FilesSink, FilesSinkProvider, SnapshotVersions, Snapshots, VersionSourceProvider
@@ -38,10 +38,11 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
 
   override def create(made: KeptView): KeptView = {
     if (made.layout.nonEmpty) {
-      throw ViewErrors.clauseNotSupported(
-        made.sql,
-        "Partitioning or clustering of files that are written anew by each batch",
-        "Leave it out, or store the view USING delta.")
+      throw analysis(
+        "CHANGELOG_VIEW_CLAUSE_NOT_SUPPORTED",
+        "view" -> made.sql,
+        "clause" -> "Partitioning or clustering of files that are written anew by each batch",
+        "advice" -> "Leave it out, or store the view USING delta.")
     }
     val definition = made.definition
     val generation = ViewStorage.newGeneration(newHome(made.name))

@@ -20,7 +20,7 @@ import org.apache.spark.sql.connector.catalog.{CatalogV2Util, Identifier}
 import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.types.{DataType, StructType}
 
-import org.apache.spark.sql.changelog.errors.ViewErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 
 /** ViewCatalog: finds views among the tables of the session catalog. */
 class ViewCatalog(session: SparkSession) {
@@ -37,7 +37,8 @@ class ViewCatalog(session: SparkSession) {
           if current == SESSION_CATALOG_NAME || !manager.isCatalogRegistered(database) =>
         named(table, database)
       case Seq(SESSION_CATALOG_NAME, database, table) => named(table, database)
-      case _ => throw ViewErrors.catalogNotSupported(parts)
+      case _ =>
+        throw analysis("CHANGELOG_VIEW_CATALOG_NOT_SUPPORTED", "view" -> parts.mkString("."))
     }
   }
 
@@ -51,7 +52,11 @@ class ViewCatalog(session: SparkSession) {
   /** Returns the view of this name, or fails. */
   def get(parts: Seq[String]): KeptView = {
     val name = identify(parts)
-    find(name).getOrElse(throw ViewErrors.notFound(name, exists(name)))
+    find(name).getOrElse(
+      throw analysis(
+        "CHANGELOG_VIEW_NOT_FOUND",
+        "view" -> name,
+        "found" -> (if (exists(name)) "a table or view of another kind" else "nothing")))
   }
 
   /** Rejects a name that the catalog can't store, before anything is written. */

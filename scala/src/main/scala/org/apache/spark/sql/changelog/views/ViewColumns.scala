@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.util.quoteIdentifier
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.types.{DataType, StructField, StructType}
 
-import org.apache.spark.sql.changelog.errors.ViewErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 
 /**
  * ViewColumns: the column names and comments given by the view's statement, if any.
@@ -49,7 +49,11 @@ class ViewColumns(view: TableIdentifier, columns: Seq[StructField]) {
     if (!isSame) {
       def list(fields: Seq[StructField]) =
         fields.map(field => s"${field.name} ${field.dataType.sql}")
-      throw ViewErrors.columnsDiffer(view, list(columns), list(found))
+      throw analysis(
+        "CHANGELOG_VIEW_COLUMNS_DIFFER",
+        "view" -> view,
+        "listed" -> list(columns),
+        "found" -> list(found))
     }
   }
 }

@@ -15,7 +15,7 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.streaming.Trigger
 
 import org.apache.spark.sql.changelog.OutputMode
-import org.apache.spark.sql.changelog.errors.ViewErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.evolution.Rescaling
 
 /**
@@ -60,8 +60,12 @@ case class ViewDefinition(
     options.get(Policy).fold(RefreshPolicy.Auto) { text =>
       RefreshPolicy
         .find(text)
-        .getOrElse(throw ViewErrors
-          .propertyInvalid(Policy, text, RefreshPolicy.values.mkString("one of ", ", ", "")))
+        .getOrElse(
+          throw analysis(
+            "CHANGELOG_VIEW_PROPERTY_INVALID",
+            "property" -> Policy,
+            "value" -> text,
+            "expected" -> RefreshPolicy.values.mkString("one of ", ", ", "")))
     }
 
   /**
@@ -78,7 +82,11 @@ case class ViewDefinition(
     Follows
       .find(_.equalsIgnoreCase(text))
       .getOrElse(
-        throw ViewErrors.propertyInvalid(Follow, text, Follows.mkString("one of ", ", ", "")))
+        throw analysis(
+          "CHANGELOG_VIEW_PROPERTY_INVALID",
+          "property" -> Follow,
+          "value" -> text,
+          "expected" -> Follows.mkString("one of ", ", ", "")))
   }
 
   /** The interval of refreshes while the view's query runs. */
@@ -95,7 +103,11 @@ case class ViewDefinition(
       try ProcessingTimeTrigger(text)
       catch {
         case _: RuntimeException =>
-          throw ViewErrors.propertyInvalid(property, text, s"an interval such as '$example'")
+          throw analysis(
+            "CHANGELOG_VIEW_PROPERTY_INVALID",
+            "property" -> property,
+            "value" -> text,
+            "expected" -> s"an interval such as '$example'")
       }
     }
 
@@ -116,11 +128,18 @@ case class ViewDefinition(
     retention
     lag
     properties.keys.filter(_.toLowerCase.startsWith(Prefix)).foreach { name =>
-      throw ViewErrors.propertyInvalid(name, properties(name), "another name: this one is taken")
+      throw analysis(
+        "CHANGELOG_VIEW_PROPERTY_INVALID",
+        "property" -> name,
+        "value" -> properties(name),
+        "expected" -> "another name: this one is taken")
     }
     properties.keys.foreach { name =>
       if (name.toLowerCase.startsWith(Ours) && !known(name).isDefined) {
-        throw ViewErrors.propertyUnknown(name, Known)
+        throw analysis(
+          "CHANGELOG_VIEW_PROPERTY_UNKNOWN",
+          "property" -> name,
+          "known" -> Known.sorted)
       }
     }
     // A fixed spelling lets statements alter the property.

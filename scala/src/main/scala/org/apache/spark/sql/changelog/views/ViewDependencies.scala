@@ -13,7 +13,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.CatalogManager.SESSION_CATALOG_NAME
 import org.apache.spark.sql.execution.datasources.LogicalRelation
 
-import org.apache.spark.sql.changelog.errors.ViewErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 
 /**
  * ViewDependencies: finds the dependencies between views from the texts of their queries. Nothing is analyzed, and a
@@ -45,7 +45,7 @@ class ViewDependencies(session: SparkSession) {
   def ordered(some: Seq[KeptView]): Seq[KeptView] = {
     val done = mutable.LinkedHashMap.empty[TableIdentifier, KeptView]
     def visit(view: KeptView, path: Seq[KeptView]): Unit = {
-      if (path.contains(view)) throw ViewErrors.cycle((path :+ view).map(_.name))
+      if (path.contains(view)) throw cycle((path :+ view).map(_.name))
       if (!done.contains(view.name)) {
         readBy(view).sortBy(_.sql).foreach(visit(_, path :+ view))
         done(view.name) = view
@@ -59,10 +59,16 @@ class ViewDependencies(session: SparkSession) {
   /** Rejects a definition by which a view would read itself, directly or through other views. */
   def checkNoCycle(name: TableIdentifier, definition: ViewDefinition): Unit = {
     def visit(view: KeptView, path: Seq[TableIdentifier]): Unit =
-      if (view.name == name) throw ViewErrors.cycle(path :+ name)
+      if (view.name == name) throw cycle(path :+ name)
       else if (!path.contains(view.name)) readBy(view).foreach(visit(_, path :+ view.name))
     names(definition).flatMap(byName.get).foreach(visit(_, Seq(name)))
   }
+
+  private def cycle(path: Seq[TableIdentifier]) =
+    analysis(
+      "CHANGELOG_VIEW_CYCLE",
+      "view" -> path.head,
+      "path" -> path.map(_.quotedString).mkString(" reads "))
 
   private def closure(some: Seq[KeptView])(next: KeptView => Seq[KeptView]): Seq[KeptView] = {
     val found = mutable.LinkedHashMap.empty[TableIdentifier, KeptView]

@@ -13,7 +13,7 @@ import org.apache.spark.sql.types.{DataType, StructType}
 
 import org.apache.spark.sql.changelog.checkpoint.TextFile
 import org.apache.spark.sql.changelog.compat.StreamLogs
-import org.apache.spark.sql.changelog.errors.{SavepointErrors, ViewErrors}
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.savepoints._
 import org.apache.spark.sql.changelog.views.history.RefreshHistory
 
@@ -150,10 +150,16 @@ object ViewImage {
     val query = new ViewQuery(session, view.definition)
     val path = view.definition.checkpoint
     if (!query.isStreaming) {
-      throw ViewErrors.hasNoBatches(view.name, "each refresh computes all its rows anew")
+      throw analysis(
+        "CHANGELOG_VIEW_HAS_NO_BATCHES",
+        "view" -> view.name,
+        "reason" -> "each refresh computes all its rows anew")
     }
     if (!path.getFileSystem(session.sessionState.newHadoopConf()).exists(path)) {
-      throw ViewErrors.hasNoBatches(view.name, "it has not been refreshed by changes yet")
+      throw analysis(
+        "CHANGELOG_VIEW_HAS_NO_BATCHES",
+        "view" -> view.name,
+        "reason" -> "it has not been refreshed by changes yet")
     }
     ViewRefresh.computeState(session, view)
     val checkpoint = new ForkableCheckpoint(query.session, path, shown(view))
@@ -164,7 +170,7 @@ object ViewImage {
       val possible = checkpoint.possible.filter { batch =>
         kept.find(_.since <= batch).exists(_.read().nonEmpty)
       }
-      throw SavepointErrors.batchGone(
+      throw ForkableCheckpoint.batchGone(
         shown(view),
         checked,
         "the rows that the view had after it are no longer there",

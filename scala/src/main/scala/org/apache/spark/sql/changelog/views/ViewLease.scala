@@ -24,7 +24,7 @@ import org.apache.spark.util.ThreadUtils
 
 import org.apache.spark.sql.changelog.checkpoint.{Fence, TextFile}
 import org.apache.spark.sql.changelog.config.ChangelogConf
-import org.apache.spark.sql.changelog.errors.ViewErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 
 /**
  * ViewLease: the lease of this process to write a view, as seen by other processes.
@@ -68,7 +68,7 @@ private[views] final class ViewLease private (
   override def check(): Unit =
     if (lost || !isReleased && !isCurrent) {
       lose()
-      throw ViewErrors.leaseLost(view)
+      throw analysis("CHANGELOG_VIEW_LEASE_LOST", "view" -> view)
     }
 
   /** Whether this term is the last. */
@@ -165,6 +165,9 @@ private[views] object ViewLease extends Logging {
   /** The name of the folder, below the home of a view. */
   val Folder = "lease"
 
+  /** The condition of the error that a running query refreshes the view, so that no refresh is needed. */
+  val RunningElsewhere = "CHANGELOG_VIEW_IS_RUNNING_ELSEWHERE"
+
   private val RenewalsOfLease = 6
   private val Moment = 50L
   private val Process = ManagementFactory.getRuntimeMXBean.getName
@@ -223,8 +226,10 @@ private[views] object ViewLease extends Logging {
         val holder = found.get
         val isRenewed = seen.exists { case (before, _) => before != holder }
         if (holder.isKept && isRenewed) {
-          throw ViewErrors
-            .isRunningElsewhere(view.name, s"${holder.process} since ${holder.since}")
+          throw analysis(
+            "CHANGELOG_VIEW_IS_RUNNING_ELSEWHERE",
+            "view" -> view.name,
+            "holder" -> s"${holder.process} since ${holder.since}")
         }
         if (seen.isEmpty) logInfo(log"A view is written by another process, which is waited for")
         Thread.sleep(pause)

@@ -13,7 +13,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.streaming.StreamingQuery
 
 import org.apache.spark.sql.changelog.checkpoint.Fence
-import org.apache.spark.sql.changelog.errors.ViewErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 
 /**
  * ViewLeases: runs the statements that write a view one after another. Each statement sees the view as left by the
@@ -41,7 +41,7 @@ object ViewLeases {
   def besideQuery[T](session: SparkSession, name: Seq[String])(write: KeptView => T): T =
     try apply(session, name)(write)
     catch {
-      case error: SparkThrowable if ViewErrors.saysIsRunning(error.getCondition) =>
+      case error: SparkThrowable if error.getCondition == ViewLease.RunningElsewhere =>
         write(new ViewCatalog(session).get(name))
     }
 
@@ -71,7 +71,8 @@ object ViewLeases {
     leases.put(view.definition.home, lease)
     try Fence.within(lease)(write)
     catch {
-      case _: Throwable if lease.isLost => throw ViewErrors.leaseLost(view.name)
+      case _: Throwable if lease.isLost =>
+        throw analysis("CHANGELOG_VIEW_LEASE_LOST", "view" -> view.name)
     } finally {
       lease.release()
       // Clears the interrupt by which the lost lease stopped the statement.

@@ -8,7 +8,6 @@ import scala.util.control.NonFatal
 import org.apache.spark.SparkThrowable
 import org.apache.spark.sql.classic.SparkSession
 
-import org.apache.spark.sql.changelog.errors.ViewErrors
 import org.apache.spark.sql.changelog.sources.tables.SharedMoments
 import org.apache.spark.sql.changelog.views.history.RefreshHistory
 import org.apache.spark.sql.changelog.views.history.RefreshRecord
@@ -37,7 +36,7 @@ class ViewPipeline(session: SparkSession, dependencies: ViewDependencies) {
           RefreshedView(view, RefreshedView.Refreshed, record)
         }
       } catch {
-        case error: SparkThrowable if ViewErrors.saysIsRunning(error.getCondition) =>
+        case error: SparkThrowable if error.getCondition == ViewLease.RunningElsewhere =>
           RefreshedView(view, RefreshedView.Running)
         case NonFatal(error) =>
           RefreshedView(view, RefreshedView.Failed, error = Some(error))

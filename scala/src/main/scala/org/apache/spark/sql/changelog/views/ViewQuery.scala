@@ -21,7 +21,7 @@ import org.apache.spark.sql.types.{MetadataBuilder, StructType}
 import org.apache.spark.sql.changelog.analysis.ResolvePassingTime
 import org.apache.spark.sql.changelog.compat.{BorrowedListeners, SparkRules}
 import org.apache.spark.sql.changelog.connectors.delta.Delta
-import org.apache.spark.sql.changelog.errors.ViewErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.evolution.Evolution
 import org.apache.spark.sql.changelog.identity.RecordedSettings
 import org.apache.spark.sql.changelog.plans.ChangelogOutput
@@ -205,7 +205,13 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
 
   /** Returns the error for a query without a source of changes. */
   def notIncremental(view: String): AnalysisException =
-    ViewErrors.notIncremental(view, definition.query, obstacles)
+    analysis(
+      "CHANGELOG_VIEW_NOT_INCREMENTAL",
+      "view" -> view,
+      "query" -> definition.query,
+      "reasons" -> (if (obstacles.isEmpty)
+                      "the query reads neither a stream nor a followed table"
+                    else obstacles.mkString("; ")))
 }
 
 object ViewQuery {

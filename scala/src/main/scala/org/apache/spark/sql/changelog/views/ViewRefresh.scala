@@ -16,7 +16,7 @@ import org.apache.spark.sql.{AnalysisException, Row}
 import org.apache.spark.sql.changelog.checkpoint.BatchLogs
 import org.apache.spark.sql.changelog.compat.{OneBatch, RunningStream, StreamLogs}
 import org.apache.spark.sql.changelog.config.ChangelogConf
-import org.apache.spark.sql.changelog.errors.ViewErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.sources.tables.{SharedMoments, TableVersion}
 import org.apache.spark.sql.changelog.views.cost.{CheaperRefresh, ViewInputs}
 import org.apache.spark.sql.changelog.views.history.{
@@ -64,7 +64,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
     last <- history.lastSuccess
     queryId <- new StreamLogs(session, view.definition.checkpoint).queryId
     version <- storage.versionOfOthers(view, queryId, last.shown)
-  } throw ViewErrors.writtenByOthers(view.name, version)
+  } throw analysis("CHANGELOG_VIEW_WRITTEN_BY_OTHERS", "view" -> view.name, "version" -> version)
 
   /** Returns the reason for the kind of refresh if the statement names no kind. */
   private def reason: String = {
@@ -82,7 +82,8 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
       report: RefreshReport): Unit = {
     val mayCompute = policy == RefreshPolicy.Auto
     if (wasRefreshed && hasNoCheckpoint) {
-      if (!mayCompute) throw refused(ViewErrors.notBegun(view.name), policy)
+      if (!mayCompute)
+        throw refused(analysis("CHANGELOG_VIEW_NOT_BEGUN", "view" -> view.name), policy)
       report.isFor("full", "nothing was kept from which changes could go on")
       compute(Replacement.OfAll, report)
     } else if (wasRefreshed && ViewRefresh.isWithoutState(session, view)) {
@@ -179,7 +180,12 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
       else if (policy == RefreshPolicy.Auto) query.whyNotRecomputable
       else None
     obstacle.fold(cause) { obstacle =>
-      ViewErrors.notRecomputable(view.name, RefreshError(session, cause), obstacle, cause)
+      analysis(
+        "CHANGELOG_VIEW_NOT_RECOMPUTABLE",
+        cause,
+        "view" -> view.name,
+        "reason" -> RefreshError(session, cause),
+        "obstacle" -> obstacle)
     }
   }
 
@@ -198,7 +204,8 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
   def start(): StreamingQuery = {
     if (!query.isStreaming) throw query.notIncremental(view.sql)
     checkSchema()
-    if (history.lastSuccess.nonEmpty && hasNoCheckpoint) throw ViewErrors.notBegun(view.name)
+    if (history.lastSuccess.nonEmpty && hasNoCheckpoint)
+      throw analysis("CHANGELOG_VIEW_NOT_BEGUN", "view" -> view.name)
     RunningViews.active(view).getOrElse {
       beginIfTimePasses(view)
       val started = writer(view, storage.sink(view), view.definition.trigger)
@@ -227,7 +234,13 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
           // For example, a table may have lost history behind the state.
           case NonFatal(error) =>
             val reason = RefreshError(session, error)
-            obstacle.foreach(why => throw ViewErrors.notAltered(view.name, reason, why, error))
+            obstacle.foreach(why =>
+              throw analysis(
+                "CHANGELOG_VIEW_NOT_ALTERED",
+                error,
+                "view" -> view.name,
+                "reason" -> reason,
+                "obstacle" -> why))
             report.isFor("full", reason)
             false
         }
@@ -342,7 +355,8 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
     val last =
       if (RunningStream.hasReadAll(first) || !RunningStream.runsOneBatch(first)) first
       else runOnce(target, sink, report)
-    if (!RunningStream.hasReadAll(last)) throw ViewErrors.refreshStopped(view.name)
+    if (!RunningStream.hasReadAll(last))
+      throw analysis("CHANGELOG_VIEW_REFRESH_STOPPED", "view" -> view.name)
   }
 
   private def runOnce(
@@ -386,7 +400,12 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
       schema.map(field => s"${field.name} ${TableVersion.ofRows(field.dataType).sql}")
     val stored = columns(view.schema)
     val found = columns(query.schema)
-    if (stored != found) throw ViewErrors.schemaChanged(view.name, stored, found)
+    if (stored != found)
+      throw analysis(
+        "CHANGELOG_VIEW_SCHEMA_CHANGED",
+        "view" -> view.name,
+        "stored" -> stored,
+        "found" -> found)
   }
 
   private def none(schema: StructType): DataFrame =

@@ -15,7 +15,7 @@ import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 
 import org.apache.spark.sql.changelog.checkpoint.Fence
 import org.apache.spark.sql.changelog.connectors.delta.DeltaRelease
-import org.apache.spark.sql.changelog.errors.ViewErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.savepoints.Savepoints
 import org.apache.spark.sql.changelog.sinks.SinkInput
 import org.apache.spark.sql.changelog.views.files.SnapshotVersions
@@ -115,7 +115,11 @@ object ViewStorage {
       DeltaRelease.require("A view USING delta")
       new DeltaStorage(session)
     case "parquet" | "orc" => new SnapshotStorage(session)
-    case other => throw ViewErrors.providerNotSupported(other, Seq("delta", "parquet", "orc"))
+    case other =>
+      throw analysis(
+        "CHANGELOG_VIEW_PROVIDER_NOT_SUPPORTED",
+        "provider" -> other,
+        "providers" -> Seq("delta", "parquet", "orc"))
   }
 
   /** Returns a folder for a new generation of a view. */

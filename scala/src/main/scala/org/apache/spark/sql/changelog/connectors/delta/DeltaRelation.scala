@@ -10,7 +10,7 @@ import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.execution.datasources.{FileIndex, HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.types.StructType
 
-import org.apache.spark.sql.changelog.errors.TableErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 
 /** A relation of a plan that reads a Delta table. */
 private[changelog] final class DeltaRelation(
@@ -29,7 +29,11 @@ private[changelog] final class DeltaRelation(
     catch {
       case error: LinkageError =>
         val table = relation.catalogTable.map(_.qualifiedName)
-        throw TableErrors.deltaNotLinked(table.getOrElse(location.rootPaths.mkString), error)
+        throw analysis(
+          "CHANGELOG_DELTA_NOT_LINKED",
+          error,
+          "table" -> table.getOrElse(location.rootPaths.mkString),
+          "cause" -> error)
     }
 }
 

@@ -11,7 +11,7 @@ import org.apache.spark.sql.types.StringType
 import org.apache.spark.unsafe.types.UTF8String
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.errors.{ChangelogErrors, SnapshotErrors}
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.runtime
 import org.apache.spark.sql.changelog.execution.UnmatchedRetractions
 
 /**
@@ -116,7 +116,8 @@ private[normalize] class ChangelogNormalizeProcessor(
   private def noteSnapshot(change: InternalRow, numBefore: Int, stateKey: UnsafeRow): Unit =
     if (layout.hasSnapshot && change.getLong(positionOrdinal) < 0) {
       snapshotRows += 1
-      if (snapshotRows > 1) throw SnapshotErrors.keyRepeated(text(stateKey))
+      if (snapshotRows > 1)
+        throw runtime("CHANGELOG_SNAPSHOT_KEY_REPEATED", "key" -> text(stateKey))
       outdated += numBefore
     }
 
@@ -232,7 +233,10 @@ private[normalize] class UnsentValues(
     val values = key.map(column => input.indexWhere(_.exprId == column.exprId)).map { at =>
       String.valueOf(change.get(at, types(at)))
     }
-    throw ChangelogErrors.valueUnavailable(values.mkString(", "), columns(ordinal).name)
+    throw runtime(
+      "CHANGELOG_VALUE_UNAVAILABLE",
+      "key" -> values,
+      "column" -> columns(ordinal).name)
   }
 
   /** Returns the indexes of the table's columns that the change did not send. */

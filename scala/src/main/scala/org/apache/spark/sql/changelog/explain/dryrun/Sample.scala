@@ -14,7 +14,7 @@ import org.apache.spark.sql.execution.streaming.runtime.{LongOffset, StreamingEx
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.{DataFrame => AnyDataFrame}
 
-import org.apache.spark.sql.changelog.errors.ExplainErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.plans.FromChangelog
 import org.apache.spark.sql.changelog.sources.snapshots.InitialSnapshotData
 import org.apache.spark.sql.changelog.sources.{LatestOffsetSource, StreamRows}
@@ -88,12 +88,14 @@ private[dryrun] class RowsOfSources(session: SparkSession, count: Int) {
 
   def apply(changes: LogicalPlan): LogicalPlan = {
     val sources = changes.collectWithSubqueries { case source: FromChangelog => source.child }
-    if (sources.isEmpty) throw ExplainErrors.sampleEmpty("the query reads no changes")
+    if (sources.isEmpty)
+      throw analysis("CHANGELOG_DRY_RUN_WITHOUT_ROWS", "reason" -> "the query reads no changes")
     val (streams, tables) = sources.distinct.partition(_.isStreaming)
     val rows = ofStreams(streams.flatMap(StreamRows.in).distinct) ++
       tables.map(table => table -> first(session, table))
     val size = rows.map(_._2.size).maxOption.getOrElse(0)
-    if (size == 0) throw ExplainErrors.sampleEmpty("the sources have no rows yet")
+    if (size == 0)
+      throw analysis("CHANGELOG_DRY_RUN_WITHOUT_ROWS", "reason" -> "the sources have no rows yet")
     val sampled = rows.map { case (source, rows) =>
       val batches = (0 until size).map(index => rows.slice(index, index + 1))
       source -> Sample.stream(session, source.output, batches)

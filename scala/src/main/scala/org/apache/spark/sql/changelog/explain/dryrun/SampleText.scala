@@ -16,7 +16,7 @@ import org.apache.spark.sql.catalyst.expressions.{
 import org.apache.spark.sql.types._
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.errors.ExplainErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 
 /**
  * A change of a sample, in text form.
@@ -49,7 +49,11 @@ private[dryrun] final case class SampleChange(
   }
 
   def invalid(columns: Seq[Attribute], reason: String): Throwable =
-    ExplainErrors.sampleInvalid(line, columns, reason)
+    analysis(
+      "CHANGELOG_DRY_RUN_CHANGE_INVALID",
+      "line" -> line,
+      "columns" -> (if (columns.isEmpty) "" else s" as a row of${listed(columns)}"),
+      "reason" -> reason)
 
   /** Returns the text of each value, or None for NULL. */
   private def texts(columns: Seq[Attribute]): Seq[Option[String]] = asJson match {
@@ -77,7 +81,13 @@ private[dryrun] final case class SampleChange(
   }
 }
 
-private object SampleChange {
+private[dryrun] object SampleChange {
+
+  /** Returns the columns with their types, in parentheses. */
+  def listed(columns: Seq[Attribute]): String =
+    if (columns.isEmpty) ""
+    else columns.map(column => s"${column.name} ${column.dataType.sql}").mkString(" (", ", ", ")")
+
   private def text(value: JValue): Option[String] = value match {
     case JNull | JNothing => None
     case JString(text) => Some(text)
@@ -142,10 +152,11 @@ private[dryrun] object SampleText {
   }
 
   private def unreadable(line: String): Throwable =
-    ExplainErrors.sampleInvalid(
-      line,
-      Nil,
-      "a change is written as the name of a source, +I, -U, +U or -D, and the row: rides +I 1 Oslo 5")
+    analysis(
+      "CHANGELOG_DRY_RUN_CHANGE_INVALID",
+      "line" -> line,
+      "columns" -> "",
+      "reason" -> "a change is written as the name of a source, +I, -U, +U or -D, and the row: rides +I 1 Oslo 5")
 }
 
 /**

@@ -17,7 +17,7 @@ import org.apache.spark.sql.types.ByteType
 import org.apache.spark.unsafe.types.CalendarInterval
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.errors.ExplainErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.plans.{FromChangelog, ReadName}
 
 /**
@@ -28,8 +28,10 @@ private[dryrun] class WrittenChanges(session: SparkSession, batches: Seq[Seq[Sam
 
   def apply(changes: LogicalPlan): LogicalPlan = {
     val sources = NamedSources(changes)
-    if (sources.isEmpty) throw ExplainErrors.sampleEmpty("the query reads no changes")
-    if (batches.isEmpty) throw ExplainErrors.sampleEmpty("the text has no changes")
+    if (sources.isEmpty)
+      throw analysis("CHANGELOG_DRY_RUN_WITHOUT_ROWS", "reason" -> "the query reads no changes")
+    if (batches.isEmpty)
+      throw analysis("CHANGELOG_DRY_RUN_WITHOUT_ROWS", "reason" -> "the text has no changes")
     val sampled = batches.map(_.groupBy(sourceOf(_, sources)))
     val readings = sources.flatMap { source =>
       val rows = sampled.map(_.getOrElse(source, Nil).map(rowOf(_, source))).toIndexedSeq
@@ -50,8 +52,15 @@ private[dryrun] class WrittenChanges(session: SparkSession, batches: Seq[Seq[Sam
       case None => Option.when(sources.size == 1)(sources.head)
     }
     found.getOrElse {
-      val known = sources.map(source => source.names.headOption -> source.columns)
-      throw ExplainErrors.sampleSourceNotFound(change.line, change.source, known)
+      val known = sources.zipWithIndex.map { case (source, index) =>
+        val names = s"${index + 1}" +: source.names.headOption.toSeq
+        names.mkString(" or ") + SampleChange.listed(source.columns)
+      }
+      throw analysis(
+        "CHANGELOG_DRY_RUN_SOURCE_NOT_FOUND",
+        "line" -> change.line,
+        "name" -> change.source.map(name => s"'$name'"),
+        "sources" -> known)
     }
   }
 

@@ -12,7 +12,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.types.StructType
 
 import org.apache.spark.sql.changelog.analysis.ResolvePassingTime
-import org.apache.spark.sql.changelog.errors.LineageErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.inference.DescribeNode
 import org.apache.spark.sql.changelog.plans.{FromChangelog, LookupTable, ReadName, RowTtl, Skew}
 
@@ -41,7 +41,8 @@ private[changelog] class TraceRows(session: SparkSession) {
     plan
       .collectWithSubqueries { case leaf: LeafNode if leaf.isStreaming => leaf }
       .headOption
-      .foreach(stream => throw LineageErrors.readsStream(DescribeNode.short(stream)))
+      .foreach(stream =>
+        throw analysis("CHANGELOG_WHY_READS_STREAM", "node" -> DescribeNode.short(stream)))
     val rows = new RowsBehind(session)
     try {
       val result = rows.keep(plan)

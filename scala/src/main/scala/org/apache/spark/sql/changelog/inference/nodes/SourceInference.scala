@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.expressions.AttributeSet
 import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LogicalPlan}
 
 import org.apache.spark.sql.changelog.UpdateKind.{BeforeAndAfter, OnlyUpdateAfter}
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.inference.{DescribeNode, InferenceErrors}
 import org.apache.spark.sql.changelog.plans.{FromChangelog, InputMode, StateTable, ToChangelog}
 import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
@@ -131,7 +132,12 @@ object RootInference extends NodeInference {
     val wanted = AttributeSet(root.key)
     if (root.key.nonEmpty) {
       if (!input.upsertKeys.exists(_.subsetOf(wanted))) {
-        throw InferenceErrors.keyNotUnique(root, input)
+        throw analysis(
+          "CHANGELOG_KEY_NOT_UNIQUE",
+          "root" -> DescribeNode.short(root),
+          "key" -> DescribeNode.key(root.key),
+          "keys" -> (if (input.upsertKeys.isEmpty) "none"
+                     else input.upsertKeys.map(key => DescribeNode.key(key)).mkString(" or ")))
       }
       Some(wanted)
     } else if (input.kinds.isInsertOnly) {
@@ -142,7 +148,11 @@ object RootInference extends NodeInference {
       input.upsertKeys
         .find(input.objection(_).isEmpty)
         .orElse(input.upsertKeys.headOption)
-        .orElse(throw InferenceErrors.keyMissing(root, input))
+        .orElse(
+          throw analysis(
+            "CHANGELOG_KEY_MISSING",
+            "root" -> DescribeNode.short(root),
+            "node" -> input.name))
     }
   }
 }

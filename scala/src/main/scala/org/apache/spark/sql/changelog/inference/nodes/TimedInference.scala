@@ -7,8 +7,9 @@ import org.apache.spark.sql.catalyst.expressions.{AttributeSet, Expression}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.util.Utils
 
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
+import org.apache.spark.sql.changelog.inference.DescribeNode
 import org.apache.spark.sql.changelog.inference.times.{ClosingTimes, EventTime, TemporalCondition}
-import org.apache.spark.sql.changelog.inference.{DescribeNode, InferenceErrors}
 import org.apache.spark.sql.changelog.plans.{
   EmitOnClose, FromChangelog, Rank, RowTtl, StateTable, TemporalFilter
 }
@@ -128,7 +129,11 @@ object EmitOnCloseInference extends NodeInference {
       case None =>
         node.plan.output.flatMap(EventTime.columnOf(_)).headOption.map { column =>
           val (obstacle, reason) = changing(node)
-          throw InferenceErrors.resultNotFinal(column, obstacle.name, reason)
+          throw analysis(
+            "CHANGELOG_RESULT_NOT_FINAL",
+            "column" -> column,
+            "node" -> obstacle.name,
+            "reason" -> reason)
         }
     }
   }

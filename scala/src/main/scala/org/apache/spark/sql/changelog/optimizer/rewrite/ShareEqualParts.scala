@@ -15,7 +15,7 @@ import org.apache.spark.unsafe.types.UTF8String
 
 import org.apache.spark.sql.changelog.UpdateKind
 import org.apache.spark.sql.changelog.config.ChangelogConf
-import org.apache.spark.sql.changelog.errors.ChangelogErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.runtime
 import org.apache.spark.sql.changelog.inference.{AnnotatedPlan, PartReading}
 import org.apache.spark.sql.changelog.plans.{FromChangelog, SkewedSide}
 
@@ -170,5 +170,5 @@ private[changelog] object StoredValues {
 
   /** Called from generated code. */
   def fail(key: UTF8String, column: UTF8String): java.lang.Boolean =
-    throw ChangelogErrors.valueUnavailable(key.toString, column.toString)
+    throw runtime("CHANGELOG_VALUE_UNAVAILABLE", "key" -> key, "column" -> column)
 }

@@ -12,7 +12,7 @@ import org.apache.spark.unsafe.types.UTF8String
 
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.compat.{GroupByMaps, SparkRules}
-import org.apache.spark.sql.changelog.errors.SnapshotErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.runtime
 import org.apache.spark.sql.changelog.inference.{AnnotatedPlan, DescribeNode}
 import org.apache.spark.sql.changelog.microbatch.SampledBatch
 import org.apache.spark.sql.changelog.plans._
@@ -307,5 +307,7 @@ private[changelog] object SnapshotKeys {
 
   /** Called from generated code. */
   def fail(key: UTF8String): java.lang.Boolean =
-    throw SnapshotErrors.keyRepeated(key.toString.stripPrefix("{").stripSuffix("}"))
+    throw runtime(
+      "CHANGELOG_SNAPSHOT_KEY_REPEATED",
+      "key" -> key.toString.stripPrefix("{").stripSuffix("}"))
 }

@@ -12,7 +12,7 @@ import org.apache.spark.sql.sources.StreamSinkProvider
 import org.apache.spark.sql.streaming.OutputMode
 
 import org.apache.spark.sql.changelog.checkpoint.QueryOrigin
-import org.apache.spark.sql.changelog.errors.SinkErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.sinks.{
   ChangelogBatch, ChangelogSink, ChangelogSinkProvider, SinkInput, SinkOptions
 }
@@ -47,11 +47,12 @@ class FanOutSink(session: SparkSession, options: SinkOptions)
         sinks.createSink(session.sqlContext, own, Nil, OutputMode.Append())
     }
     made.collect { case sink: ChangelogSink => sink }.getOrElse {
-      throw SinkErrors.optionInvalid(
-        format,
-        s"$name.format",
-        wanted,
-        s"one of ${ChangelogSinkProvider.formats.filter(_ != format).mkString(", ")} is expected")
+      throw analysis(
+        "CHANGELOG_SINK_OPTION_INVALID",
+        "sink" -> format,
+        "option" -> s"$name.format",
+        "value" -> wanted,
+        "expected" -> s"one of ${ChangelogSinkProvider.formats.filter(_ != format).mkString(", ")} is expected")
     }
   }
 

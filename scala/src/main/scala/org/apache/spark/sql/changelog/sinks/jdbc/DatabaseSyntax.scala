@@ -12,7 +12,8 @@ import org.apache.spark.sql.jdbc.{JdbcDialect, JdbcDialects}
 import org.apache.spark.sql.types._
 
 import org.apache.spark.sql.changelog.compat.JdbcTable
-import org.apache.spark.sql.changelog.errors.SinkErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.runtime
+import org.apache.spark.sql.changelog.errors.{ChangelogRuntimeException, Credentials}
 
 /**
  * DatabaseSyntax: the SQL of a database where Spark's dialects have none.
@@ -33,8 +34,25 @@ class DatabaseSyntax(val dialect: JdbcDialect) extends Serializable {
     try table.connect(dialect, partition)
     catch {
       case NonFatal(error) =>
-        throw SinkErrors.connectionFailed(table.url, table.user, table.password, error)
+        throw connectionFailed(table, error)
     }
+
+  /** Keeps the error of the driver or Spark as the cause only if the error contains no secret. */
+  private def connectionFailed(table: JdbcTable, error: Throwable): ChangelogRuntimeException = {
+    val chain = Iterator.iterate(error)(_.getCause).takeWhile(_ != null).take(20).toSeq
+    val told = chain.flatMap(e => Option(e.getMessage)).distinct
+    val address = Credentials.removed(table.url)
+    def hidden(text: String) = Credentials.removed(
+      table.password.foldLeft(text.replace(table.url, address))(_.replace(_, "***")))
+    val reason = if (told.isEmpty) error.getClass.getName else hidden(told.mkString(" "))
+    runtime(
+      "CHANGELOG_SINK_CONNECTION_FAILED",
+      if (told.forall(text => hidden(text) == text)) error else null,
+      "sink" -> "changelog-jdbc",
+      "address" -> address.split("[?;]").head,
+      "user" -> table.user.fold("the user that its url names")(name => s"the user $name"),
+      "reason" -> reason.stripSuffix("."))
+  }
 
   /**
    * The statement at the start of a transaction: sets the time zone to UTC, and forbids

@@ -14,7 +14,7 @@ import org.apache.spark.sql.{Encoder, Encoders, Row}
 import org.apache.spark.util.Utils
 
 import org.apache.spark.sql.changelog.compat.JdbcTable
-import org.apache.spark.sql.changelog.errors.SinkErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.sinks.{
   ChangelogBatch, ChangelogSink, SinkInput, SinkOptions
 }
@@ -51,7 +51,11 @@ class JdbcSink(options: SinkOptions) extends ChangelogSink(options.format) {
       // The class in the option, or any driver for the address.
       case _: ClassNotFoundException | _: SQLException =>
         val usual = DatabaseSyntax.driverOf(url)
-        throw SinkErrors.driverNotFound(format, DatabaseSyntax.kindOf(url), named.orElse(usual))
+        throw analysis(
+          "CHANGELOG_SINK_DRIVER_NOT_FOUND",
+          "sink" -> format,
+          "kind" -> DatabaseSyntax.kindOf(url),
+          "driver" -> named.orElse(usual).fold("")(name => s" of the class $name"))
     }
   }
   private val ledger =
@@ -70,7 +74,8 @@ class JdbcSink(options: SinkOptions) extends ChangelogSink(options.format) {
   /** Whether the table exists. If not, the sink creates it later. */
   private def checkTable(connection: Connection): Boolean = {
     val exists = jdbc.exists(connection)
-    if (!exists && !createsTable) throw SinkErrors.tableNotFound(format, table)
+    if (!exists && !createsTable)
+      throw analysis("CHANGELOG_SINK_TABLE_NOT_FOUND", "sink" -> format, "table" -> table)
     exists
   }
 

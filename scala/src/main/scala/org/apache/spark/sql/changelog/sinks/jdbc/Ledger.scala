@@ -7,7 +7,7 @@ import java.sql.{Connection, SQLException}
 
 import scala.util.Using
 
-import org.apache.spark.sql.changelog.errors.SinkErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.runtime
 
 /**
  * Ledger: a table beside the target, with the last batch written by each partition of a query.
@@ -92,7 +92,13 @@ class Ledger(name: String, target: String, database: DatabaseSyntax) extends Ser
         number(connection, s"SELECT batch_id FROM $name WHERE $condition", key) match {
           case Some(`batchId`) => false
           case Some(later) if later > batchId =>
-            throw SinkErrors.batchSuperseded(SinkName, target, place.queryId, batchId, later)
+            throw runtime(
+              "CHANGELOG_SINK_BATCH_SUPERSEDED",
+              "sink" -> SinkName,
+              "table" -> target,
+              "query" -> place.queryId,
+              "batch" -> batchId,
+              "stored" -> later)
           case _ => throw conflict
         }
     }

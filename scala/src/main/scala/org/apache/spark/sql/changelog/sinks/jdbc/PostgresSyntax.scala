@@ -11,7 +11,7 @@ import org.apache.spark.sql.jdbc.JdbcDialect
 import org.apache.spark.sql.types.{DataType, StructType}
 
 import org.apache.spark.sql.changelog.compat.JdbcTable
-import org.apache.spark.sql.changelog.errors.SinkErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 
 /** The SQL of PostgreSQL and compatible databases. */
 class PostgresSyntax(dialect: JdbcDialect) extends DatabaseSyntax(dialect) {
@@ -47,7 +47,12 @@ class PostgresSyntax(dialect: JdbcDialect) extends DatabaseSyntax(dialect) {
       schema: StructType,
       key: Seq[String]): Unit = {
     schema.fieldNames.find(_.getBytes(UTF_8).length > LongestName).foreach { column =>
-      throw SinkErrors.nameTooLong(table.name, column, LongestName)
+      throw analysis(
+        "CHANGELOG_SINK_NAME_TOO_LONG",
+        "sink" -> "changelog-jdbc",
+        "table" -> table.name,
+        "column" -> column,
+        "longest" -> LongestName)
     }
     super.createTable(connection, table, schema, key)
   }

@@ -17,7 +17,7 @@ import org.apache.spark.sql.types.{ArrayType, DataType, StringType, StructType}
 import org.apache.spark.sql.{Column, Row}
 
 import org.apache.spark.sql.changelog.compat.JdbcTable
-import org.apache.spark.sql.changelog.errors.SinkErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.runtime
 import org.apache.spark.sql.changelog.sinks.ChangelogBatch
 import org.apache.spark.sql.changelog.sinks.ChangelogBatch._
 
@@ -125,7 +125,13 @@ case class TargetTable(
       taken.map { at =>
         val value = withoutNullCharacter(row.get(at), at)
         database.limitOf(value).foreach { held =>
-          throw SinkErrors.valueNotHeld(name, columns(at).name, value, held)
+          throw runtime(
+            "CHANGELOG_SINK_VALUE_NOT_HELD",
+            "sink" -> "changelog-jdbc",
+            "table" -> name,
+            "column" -> columns(at).name,
+            "value" -> value.toString.replace("\u0000", "\\u0000").take(MaxShown),
+            "held" -> held)
         }
         bound(value, at) match {
           case elements: Array[AnyRef] =>
@@ -154,6 +160,9 @@ object TargetTable {
   val Delete = "delete"
   val Insert = "insert"
   val Replace = "replace"
+
+  /** The maximum number of characters of a value in an error. */
+  private val MaxShown = 100
 
   private val Null = "0"
   private val Present = "1"

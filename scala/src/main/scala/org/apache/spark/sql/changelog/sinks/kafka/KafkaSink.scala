@@ -10,7 +10,7 @@ import scala.util.control.NonFatal
 import org.apache.spark.sql.Column
 import org.apache.spark.sql.functions._
 
-import org.apache.spark.sql.changelog.errors.SinkErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.sinks.ChangelogBatch._
 import org.apache.spark.sql.changelog.sinks.{
   ChangelogBatch, ChangelogSink, SinkInput, SinkOptions
@@ -39,11 +39,12 @@ class KafkaSink(options: SinkOptions) extends ChangelogSink(options.format) {
   private val topic = options.required("topic", "the name of the topic is needed")
   private val valueFormat = options.get(ValueFormat).getOrElse(Json)
   if (!Set(Json, DebeziumJson).contains(valueFormat)) {
-    throw SinkErrors.optionInvalid(
-      format,
-      ValueFormat,
-      valueFormat,
-      s"$Json or $DebeziumJson is expected")
+    throw analysis(
+      "CHANGELOG_SINK_OPTION_INVALID",
+      "sink" -> format,
+      "option" -> ValueFormat,
+      "value" -> valueFormat,
+      "expected" -> s"$Json or $DebeziumJson is expected")
   }
   private val partitions =
     options.get("numPartitions").map(_ => options.count("numPartitions", 1))
@@ -58,11 +59,12 @@ class KafkaSink(options: SinkOptions) extends ChangelogSink(options.format) {
   override protected def check(input: SinkInput): Unit = {
     input.key(options.key)
     if (valueFormat == DebeziumJson && input.lacksOldRows) {
-      throw SinkErrors.optionInvalid(
-        format,
-        ValueFormat,
-        valueFormat,
-        "the format needs before images: use mode => 'retract' of to_changelog")
+      throw analysis(
+        "CHANGELOG_SINK_OPTION_INVALID",
+        "sink" -> format,
+        "option" -> ValueFormat,
+        "value" -> valueFormat,
+        "expected" -> "the format needs before images: use mode => 'retract' of to_changelog")
     }
   }
 

@@ -15,7 +15,7 @@ import org.apache.spark.sql.execution.streaming.sources.MemoryPlan
 
 import org.apache.spark.sql.changelog.checkpoint.BatchLogs
 import org.apache.spark.sql.changelog.compat.SparkRules
-import org.apache.spark.sql.changelog.errors.SinkErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.runtime
 import org.apache.spark.sql.changelog.sinks.{
   ChangelogBatch, ChangelogSink, SinkInput, SinkOptions
 }
@@ -39,7 +39,11 @@ class MemoryTableSink(session: SparkSession, options: SinkOptions)
       val rows = CurrentRows.named(place)
       // Avoids an empty view before the first batch.
       if (rows.lastBatch.isEmpty) lastBatch.foreach { batch =>
-        throw SinkErrors.memoryLost(format, view, batch + 1)
+        throw runtime(
+          "CHANGELOG_SINK_MEMORY_LOST",
+          "sink" -> format,
+          "table" -> view,
+          "batch" -> (batch + 1))
       }
       show(input, rows)
     }
@@ -100,7 +104,12 @@ class MemoryTableSink(session: SparkSession, options: SinkOptions)
       val empty = CurrentRows.reset(place)
       show(batch.input, empty)
       empty
-    } else throw SinkErrors.memoryLost(format, view, batch.batchId)
+    } else
+      throw runtime(
+        "CHANGELOG_SINK_MEMORY_LOST",
+        "sink" -> format,
+        "table" -> view,
+        "batch" -> batch.batchId)
   }
 
   private def show(input: SinkInput, rows: CurrentRows): Unit = {

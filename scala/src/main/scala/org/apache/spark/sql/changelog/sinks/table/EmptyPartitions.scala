@@ -8,7 +8,7 @@ import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRela
 import org.apache.spark.sql.functions.{lit, udf}
 import org.apache.spark.sql.types.StringType
 
-import org.apache.spark.sql.changelog.errors.SinkErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.runtime
 import org.apache.spark.sql.changelog.sinks.ChangelogBatch.quoted
 
 /**
@@ -34,7 +34,8 @@ private[changelog] object EmptyPartitions {
     columns.filter(rows.columns.contains(_)).foldLeft(rows) { (rows, column) =>
       // Marked as nondeterministic. Otherwise Spark evaluates the check even for rows filtered
       // out below.
-      val refuse = udf[Boolean, String](_ => throw SinkErrors.partitionEmpty(table, column))
+      val refuse = udf[Boolean, String](_ =>
+        throw runtime("CHANGELOG_SINK_PARTITION_EMPTY", "table" -> table, "column" -> column))
         .asNondeterministic()
       val value = quoted(column)
       rows.where(value.isNull || value.cast(StringType) =!= lit("") || refuse(value))

@@ -15,7 +15,7 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.changelog.connectors.delta.{
   Delta, DeltaCommits, DeltaRelease, DeltaWriter, RowIdentity
 }
-import org.apache.spark.sql.changelog.errors.SinkErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.sinks.ChangelogBatch._
 import org.apache.spark.sql.changelog.sinks.{
   ChangelogBatch, ChangelogSink, SinkInput, SinkOptions
@@ -45,7 +45,12 @@ class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
       CatalystSqlParser.parseMultipartIdentifier(name).map(quoteIfNeeded).mkString(".")
     case (None, Some(path)) => s"$provider.${quoteIdentifier(path)}"
     case _ =>
-      throw SinkErrors.optionMissing(format, "table", "either a table or a path is needed")
+      throw analysis(
+        "CHANGELOG_SINK_OPTION_INVALID",
+        "sink" -> format,
+        "option" -> "table",
+        "value" -> "not set",
+        "expected" -> "either a table or a path is needed")
   }
   private val createsTable = options.boolean("createTable", default = false)
   private val countsRows = options.boolean("countRows", default = false)
@@ -180,7 +185,8 @@ class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
       try session.table(table).schema.nonEmpty
       catch { case _: AnalysisException => false }
     if (!found) {
-      if (!createsTable) throw SinkErrors.tableNotFound(format, table)
+      if (!createsTable)
+        throw analysis("CHANGELOG_SINK_TABLE_NOT_FOUND", "sink" -> format, "table" -> table)
       // Default values of a source's columns do not apply to the target.
       val columns = StructType(batch.schema.map(_.clearCurrentDefaultValue()))
       session.sql(s"CREATE TABLE IF NOT EXISTS $table (${columns.toDDL}) USING $provider")

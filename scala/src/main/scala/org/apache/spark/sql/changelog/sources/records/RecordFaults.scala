@@ -19,7 +19,7 @@ import org.apache.spark.unsafe.types.UTF8String
 import org.apache.spark.{SparkEnv, SparkException, TaskContext}
 
 import org.apache.spark.sql.changelog.compat.RunningStream
-import org.apache.spark.sql.changelog.errors.ChangelogErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.runtime
 import org.apache.spark.sql.changelog.sources.ChangeTypes
 
 /** Handles an unreadable record: fails the query, or returns one dropped change. */
@@ -29,11 +29,12 @@ private[changelog] class RecordFaults(val function: String, drop: Boolean) exten
   def refuse(fault: UTF8String, place: UTF8String, record: UTF8String): ArrayData =
     if (drop) new GenericArrayData(Array[Any](InternalRow(ChangeTypes.Dropped, null, null)))
     else {
-      throw ChangelogErrors.recordMalformed(
-        function,
-        told(place),
-        fault.toString,
-        RecordFaults.shown(record))
+      throw runtime(
+        "CHANGELOG_RECORD_MALFORMED",
+        "function" -> function,
+        "place" -> told(place).map(text => s" ($text)").getOrElse(""),
+        "record" -> RecordFaults.shown(record),
+        "fault" -> fault)
     }
 
   /**
@@ -41,7 +42,11 @@ private[changelog] class RecordFaults(val function: String, drop: Boolean) exten
    * deleted rows in the table.
    */
   def refuseTruncation(place: UTF8String, record: UTF8String): ArrayData =
-    throw ChangelogErrors.recordTruncates(function, told(place), RecordFaults.shown(record))
+    throw runtime(
+      "CHANGELOG_RECORD_TRUNCATES",
+      "function" -> function,
+      "place" -> told(place).map(text => s" ($text)").getOrElse(""),
+      "record" -> RecordFaults.shown(record))
 
   private def told(place: UTF8String): Option[String] =
     Option(place).map(_.toString).filter(_.nonEmpty)

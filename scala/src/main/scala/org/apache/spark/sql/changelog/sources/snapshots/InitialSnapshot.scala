@@ -19,7 +19,8 @@ import org.apache.spark.sql.execution.streaming.{Offset, Source}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types.{DataType, StructType}
 
-import org.apache.spark.sql.changelog.errors.{ChangelogErrors, SnapshotErrors}
+import org.apache.spark.sql.changelog.errors.ChangelogErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.plans.{FromChangelog, SourceOfPlan}
 import org.apache.spark.sql.changelog.sources.tables.TableVersion
 
@@ -45,7 +46,7 @@ import org.apache.spark.sql.changelog.sources.tables.TableVersion
 private[changelog] class InitialSnapshot(function: String, table: LogicalPlan, timeZone: String) {
   import InitialSnapshot._
 
-  if (streams(table)) throw SnapshotErrors.streaming(function)
+  if (streams(table)) throw analysis("CHANGELOG_SNAPSHOT_STREAMING", "function" -> function)
 
   /**
    * Returns the union of a feed and the snapshot, and the column that marks snapshot rows.
@@ -83,7 +84,11 @@ private[changelog] class InitialSnapshot(function: String, table: LogicalPlan, t
     val name = optional.getOrElse(column.name)
     val found = table.output.filter(other => SQLConf.get.resolver(other.name, name))
     if (found.size != 1 && optional.isEmpty) {
-      throw SnapshotErrors.columnMissing(function, name, table.output.map(_.name))
+      throw analysis(
+        "CHANGELOG_SNAPSHOT_COLUMN_MISSING",
+        "function" -> function,
+        "column" -> name,
+        "columns" -> table.output.map(_.name))
     }
     found.headOption.filter(_ => found.size == 1)
   }
@@ -95,11 +100,12 @@ private[changelog] class InitialSnapshot(function: String, table: LogicalPlan, t
     } else if (Cast.canANSIStoreAssign(found.dataType, column.dataType)) {
       Cast(found, column.dataType.asNullable, Some(timeZone), EvalMode.ANSI)
     } else {
-      throw SnapshotErrors.columnType(
-        function,
-        found.name,
-        found.dataType.sql,
-        column.dataType.sql)
+      throw analysis(
+        "CHANGELOG_SNAPSHOT_COLUMN_TYPE",
+        "function" -> function,
+        "column" -> found.name,
+        "found" -> found.dataType.sql,
+        "expected" -> column.dataType.sql)
     }
 
   private def source(rows: Project, streaming: Boolean): LogicalPlan =

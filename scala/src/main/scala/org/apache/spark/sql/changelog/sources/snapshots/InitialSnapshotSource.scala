@@ -16,7 +16,8 @@ import org.apache.spark.sql.sources.{DataSourceRegister, StreamSourceProvider}
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.{DataFrame => AnyDataFrame, SQLContext}
 
-import org.apache.spark.sql.changelog.errors.{ChangelogErrors, SnapshotErrors}
+import org.apache.spark.sql.changelog.errors.ChangelogErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.plans.GoneRows
 import org.apache.spark.sql.changelog.sources.LatestOffsetSource
 import org.apache.spark.sql.changelog.sources.tables.{PinnedTables, TableRows}
@@ -93,7 +94,9 @@ private[snapshots] class InitialSnapshotSource(
       })
       session.read.schema(stored).parquet(path(copy).toString).queryExecution.analyzed
     case Some(copy) =>
-      GoneRows(toAttributes(schema), () => SnapshotErrors.gone(path(copy).toString))
+      GoneRows(
+        toAttributes(schema),
+        () => analysis("CHANGELOG_SNAPSHOT_GONE", "path" -> path(copy).toString))
   }
 
   /**

@@ -13,7 +13,7 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.compat.SparkChanges
-import org.apache.spark.sql.changelog.errors.TableErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 
 /** ChangingTable: a table whose catalog returns the changes between two versions, as `FROM t CHANGES` does. */
 private[tables] class ChangingTable(session: SparkSession, override val name: String)
@@ -52,10 +52,11 @@ private[tables] class ChangingTable(session: SparkSession, override val name: St
       catch {
         case NonFatal(error) =>
           val reason = Option(error.getMessage).getOrElse(error.toString)
-          throw TableErrors.changesLost(
-            name,
-            from.version,
-            reason.linesIterator.nextOption().getOrElse(error.toString))
+          throw analysis(
+            "CHANGELOG_TABLE_CHANGES_LOST",
+            "table" -> name,
+            "version" -> from.version,
+            "reason" -> reason.linesIterator.nextOption().getOrElse(error.toString))
       }
     changed.select(columns.map(NetRows.quoted): _*).queryExecution.analyzed
   }

@@ -17,7 +17,7 @@ import org.apache.spark.sql.types.{CalendarIntervalType, NullType, VariantType}
 
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.compat.JdbcReading
-import org.apache.spark.sql.changelog.errors.TableErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 
 /**
  * ComparedTable: a table without change tracking. Each refresh compares all rows with a copy of the previous rows.
@@ -110,7 +110,11 @@ private[tables] class ComparedTable(
       val columns = key.map(name => copies.columns(found.output.indexWhere(_.name == name)))
       val twice = copies.rows(copy).groupBy(columns.map(col): _*).count().where("count > 1")
       twice.take(1).foreach { row =>
-        throw TableErrors.keyRepeated(name, key, row.toSeq.init.mkString(", "))
+        throw analysis(
+          "CHANGELOG_TABLE_KEY_REPEATED",
+          "table" -> name,
+          "key" -> key,
+          "row" -> row.toSeq.init)
       }
     }
   }

@@ -11,7 +11,7 @@ import org.apache.spark.sql.changelog.connectors.delta.{
   Delta, DeltaColumns, DeltaCommitSize, DeltaLogEntry, DeltaRelation, DeltaSnapshot,
   DeltaStreamOffset
 }
-import org.apache.spark.sql.changelog.errors.TableErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 
 /**
  * DeltaTable: a Delta table, followed by its change data feed. Without a feed, compares the rows of added and removed
@@ -49,7 +49,8 @@ private[tables] class DeltaTable(session: SparkSession, override val name: Strin
 
   /** Returns the rows of a version, even if the table's columns have changed since. */
   def rowsOnce(at: TableVersion): LogicalPlan = {
-    if (current.id != at.id) throw TableErrors.replaced(name, at.version)
+    if (current.id != at.id)
+      throw analysis("CHANGELOG_TABLE_REPLACED", "table" -> name, "version" -> at.version)
     asOf(at)
   }
 
@@ -65,7 +66,11 @@ private[tables] class DeltaTable(session: SparkSession, override val name: Strin
   }
 
   private def lost(from: TableVersion, error: Throwable): Throwable =
-    TableErrors.changesLost(name, from.version, error.getMessage.linesIterator.next())
+    analysis(
+      "CHANGELOG_TABLE_CHANGES_LOST",
+      "table" -> name,
+      "version" -> from.version,
+      "reason" -> error.getMessage.linesIterator.next())
 
   override def size(since: TableVersion): Option[TableSize] = {
     val found = current
@@ -121,7 +126,10 @@ private[tables] class DeltaTable(session: SparkSession, override val name: Strin
     // Delta misreads or rejects columns that were different in between.
     commits.flatMap(_.columns).foreach { columns =>
       if (columnsOf(columns) != until.columns) {
-        throw TableErrors.columnsChanged(name, from.version)
+        throw analysis(
+          "CHANGELOG_TABLE_COLUMNS_CHANGED",
+          "table" -> name,
+          "version" -> from.version)
       }
     }
     val columns = relation.output.map(_.name)
@@ -150,7 +158,11 @@ private[tables] class DeltaTable(session: SparkSession, override val name: Strin
     val commits = found.log(expected.head, expected.last)
     if (commits.map(_.version) != expected) {
       val reason = "its log doesn't have all commits since then"
-      throw TableErrors.changesLost(name, from.version, reason)
+      throw analysis(
+        "CHANGELOG_TABLE_CHANGES_LOST",
+        "table" -> name,
+        "version" -> from.version,
+        "reason" -> reason)
     }
     commits
   }
@@ -161,7 +173,8 @@ private[tables] class DeltaTable(session: SparkSession, override val name: Strin
    */
   private def checkFollows(start: TableVersion, now: TableVersion): Unit = {
     checkSame(start, now)
-    if (start.number > now.number) throw TableErrors.replaced(name, start.version)
+    if (start.number > now.number)
+      throw analysis("CHANGELOG_TABLE_REPLACED", "table" -> name, "version" -> start.version)
   }
 
   private def current: DeltaSnapshot =

@@ -13,7 +13,7 @@ import org.apache.spark.sql.execution.datasources.{
 }
 import org.apache.spark.sql.types.{StringType, StructType, TimestampType}
 
-import org.apache.spark.sql.changelog.errors.TableErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 
 /**
  * FileTable: a table followed by the list of its files. Rows of new files are inserts. For a removed or replaced file,
@@ -107,7 +107,11 @@ private[tables] class FileTable(session: SparkSession, override val name: String
       there: Set[ListedFile],
       version: String): Unit =
     expected.find(!there.contains(_)).foreach { file =>
-      throw TableErrors.filesReplaced(name, file.path, version)
+      throw analysis(
+        "CHANGELOG_TABLE_FILES_REPLACED",
+        "table" -> name,
+        "version" -> version,
+        "file" -> file.path)
     }
 
   private def filesOf(relation: LogicalRelation): HadoopFsRelation =

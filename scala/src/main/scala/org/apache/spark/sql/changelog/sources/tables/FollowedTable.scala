@@ -5,7 +5,7 @@ package org.apache.spark.sql.changelog.sources.tables
 
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 
-import org.apache.spark.sql.changelog.errors.TableErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 
 /**
  * FollowedTable: a table with known changes between any two versions. Each tracking method has one implementation.
@@ -45,8 +45,13 @@ private[tables] trait FollowedTable {
 
   /** Rejects another table of the same name, and other columns. */
   protected def checkSame(start: TableVersion, now: TableVersion): Unit = {
-    if (start.id != now.id) throw TableErrors.replaced(name, start.version)
-    if (start.columns != now.columns) throw TableErrors.columnsChanged(name, start.version)
+    if (start.id != now.id)
+      throw analysis("CHANGELOG_TABLE_REPLACED", "table" -> name, "version" -> start.version)
+    if (start.columns != now.columns)
+      throw analysis(
+        "CHANGELOG_TABLE_COLUMNS_CHANGED",
+        "table" -> name,
+        "version" -> start.version)
   }
 }
 

@@ -8,7 +8,7 @@ import org.apache.spark.sql.classic.SparkSession
 
 import org.apache.spark.sql.changelog.SqlCommand
 import org.apache.spark.sql.changelog.checkpoint.{BatchLogs, Fence}
-import org.apache.spark.sql.changelog.errors.ViewErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.evolution.{OperatorSpread, Rescaling, StatePlan}
 import org.apache.spark.sql.changelog.savepoints.RestorePoint
 import org.apache.spark.sql.changelog.views._
@@ -37,7 +37,10 @@ object ChangeViews {
         val old = view.definition.properties
         def is(name: String)(other: String) = name.equalsIgnoreCase(other)
         if (!ifExists) unset.find(name => !old.keys.exists(is(name))).foreach { name =>
-          throw ViewErrors.propertyUnknown(name, old.keys.toSeq)
+          throw analysis(
+            "CHANGELOG_VIEW_PROPERTY_UNKNOWN",
+            "property" -> name,
+            "known" -> old.keys.toSeq.sorted)
         }
         val replaced = unset ++ set.keys
         val kept = old.filterNot { case (name, _) => replaced.exists(is(name)) }
@@ -82,7 +85,7 @@ object ChangeViews {
   private def withQuery(session: SparkSession, view: KeptView, query: String): KeptView = {
     val definition = view.definition.copy(query = query, temporaryViews = None)
     val changed = new ViewQuery(session, definition).check()
-    if (changed.reads(view.name)) throw ViewErrors.recursive(view.name)
+    if (changed.reads(view.name)) throw analysis("CHANGELOG_VIEW_RECURSIVE", "view" -> view.name)
     val schema = new ViewColumns(view.name, Nil)(changed, session)._2
     val known = definition.copy(temporaryViews = Some(changed.temporaryViews))
     KeptView(view.name, schema, known, DeltaLayout.of(session, view, schema))
@@ -129,18 +132,27 @@ object ChangeViews {
         catalog.checkName(target)
         RunningViews.checkNone(view)
         if (target.database != view.name.database) {
-          throw ViewErrors.clauseNotSupported(
-            view.sql,
-            "A name in another database",
-            "Make a view there, and drop this one.")
+          throw analysis(
+            "CHANGELOG_VIEW_CLAUSE_NOT_SUPPORTED",
+            "view" -> view.sql,
+            "clause" -> "A name in another database",
+            "advice" -> "Make a view there, and drop this one.")
         }
-        if (catalog.exists(target)) throw ViewErrors.exists(target)
+        if (catalog.exists(target)) throw analysis("CHANGELOG_VIEW_EXISTS", "view" -> target)
         val readers = new ViewDependencies(session).readersOf(view)
-        if (readers.nonEmpty) throw ViewErrors.nameIsRead(view.name, readers.map(_.name))
+        if (readers.nonEmpty)
+          throw analysis(
+            "CHANGELOG_VIEW_NAME_IS_READ",
+            "view" -> view.name,
+            "readers" -> readers.map(_.name))
         // The table's name identifies the batches written to the table.
         val logs = new BatchLogs(session, view.definition.checkpoint)
         if (logs.lastBegun != logs.lastDone) {
-          throw ViewErrors.batchUnfinished(view.name, "renamed", logs.lastBegun.getOrElse(0L))
+          throw analysis(
+            "CHANGELOG_VIEW_BATCH_UNFINISHED",
+            "view" -> view.name,
+            "what" -> "renamed",
+            "batch" -> logs.lastBegun.getOrElse(0L))
         }
         Fence.check("rename")
         // The folder may move, together with the lease.
@@ -157,10 +169,11 @@ object ChangeViews {
       ViewLeases.both(session, name, other) { (v, w) =>
         Seq(v, w).foreach(RunningViews.checkNone)
         if (v.definition.provider != w.definition.provider) {
-          throw ViewErrors.clauseNotSupported(
-            v.sql,
-            s"SWAP with ${w.sql}, which is stored USING ${w.definition.provider}",
-            s"Make that one USING ${v.definition.provider}.")
+          throw analysis(
+            "CHANGELOG_VIEW_CLAUSE_NOT_SUPPORTED",
+            "view" -> v.sql,
+            "clause" -> s"SWAP with ${w.sql}, which is stored USING ${w.definition.provider}",
+            "advice" -> s"Make that one USING ${v.definition.provider}.")
         }
         val dependencies = new ViewDependencies(session)
         dependencies.checkNoCycle(v.name, w.definition)
@@ -205,7 +218,11 @@ object ChangeViews {
         val dependencies = new ViewDependencies(session)
         val readers = dependencies.readersOf(view).filter(_.name != view.name)
         if (readers.isEmpty) drop(view)
-        else if (!cascade) throw ViewErrors.isRead(view.name, readers.map(_.name))
+        else if (!cascade)
+          throw analysis(
+            "CHANGELOG_VIEW_IS_READ",
+            "view" -> view.name,
+            "readers" -> readers.map(_.name))
         else {
           val all = dependencies.withReaders(Seq(view))
           dependencies.ordered(all).reverse.foreach(drop)

@@ -14,7 +14,7 @@ import org.apache.spark.sql.{Row, SparkSession => AnySession}
 
 import org.apache.spark.sql.changelog.SqlCommand
 import org.apache.spark.sql.changelog.checkpoint.Fence
-import org.apache.spark.sql.changelog.errors.ViewErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.explain.{ExplainChangelogCommand, ExplainFormat}
 import org.apache.spark.sql.changelog.savepoints.RestorePoint
 import org.apache.spark.sql.changelog.views._
@@ -50,7 +50,7 @@ case class CreateKeptView(
     val old = catalog.find(full)
     catalog.checkName(full)
     if (catalog.exists(full) && (old.isEmpty || !replace)) {
-      if (!ifNotExists) throw ViewErrors.exists(full)
+      if (!ifNotExists) throw analysis("CHANGELOG_VIEW_EXISTS", "view" -> full)
     } else {
       val definition = define(session)
       val (checked, schema) =
@@ -92,7 +92,7 @@ case class CreateKeptView(
       checked: ViewQuery): Unit = {
     val definition = made.definition
     RunningViews.checkNone(view)
-    if (checked.reads(view.name)) throw ViewErrors.recursive(view.name)
+    if (checked.reads(view.name)) throw analysis("CHANGELOG_VIEW_RECURSIVE", "view" -> view.name)
     new ViewDependencies(session).checkNoCycle(view.name, definition)
     if (definition.provider == view.definition.provider) {
       val goesOn = definition.goingOn(view.definition)
@@ -139,7 +139,7 @@ object CreateKeptView {
       val full = catalog.identify(name)
       catalog.checkName(full)
       if (catalog.exists(full)) {
-        if (!ifNotExists) throw ViewErrors.exists(full)
+        if (!ifNotExists) throw analysis("CHANGELOG_VIEW_EXISTS", "view" -> full)
       } else {
         ViewLeases(session, from) { view =>
           val image = ViewImage(session, view, at)

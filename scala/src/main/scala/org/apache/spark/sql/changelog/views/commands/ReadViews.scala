@@ -17,7 +17,7 @@ import org.apache.spark.sql.functions.{abs, col, lit, when}
 import org.apache.spark.sql.types.{LongType, StringType, StructField, StructType}
 
 import org.apache.spark.sql.changelog.SqlCommand
-import org.apache.spark.sql.changelog.errors.{LineageErrors, ViewErrors}
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.explain.lineage.{TraceRows, TracedNode}
 import org.apache.spark.sql.changelog.views._
 import org.apache.spark.sql.changelog.views.history.RefreshHistory
@@ -139,7 +139,12 @@ object ReadViews {
         val right = session.table(shown(other))
         val (columns, others) = (columnsOf(left), columnsOf(right))
         if (columns != others) {
-          throw ViewErrors.comparedColumnsDiffer(shown(name), shown(other), columns, others)
+          throw analysis(
+            "CHANGELOG_COMPARED_COLUMNS_DIFFER",
+            "left" -> shown(name),
+            "right" -> shown(other),
+            "columns" -> columns,
+            "others" -> others)
         }
         val renamed = right.toDF(left.columns.toSeq: _*)
         val times = col(RowDifference.Times)
@@ -167,7 +172,8 @@ object ReadViews {
       session => {
         val view = find(session, name)
         val query = new ViewQuery(session, view.definition)
-        if (query.isStreaming && query.forgetsRows) throw LineageErrors.forgetsRows(view.name)
+        if (query.isStreaming && query.forgetsRows)
+          throw analysis("CHANGELOG_WHY_ROWS_FORGOTTEN", "view" -> view.name)
         def wantedOf(plan: LogicalPlan) = {
           val wanted = filter.fold(plan)(_.copy(child = SubqueryAlias(name.last, plan)))
           // The condition may name temporary views of the caller's session.

@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.SparkSession
 
 import org.apache.spark.sql.changelog.SqlCommand
-import org.apache.spark.sql.changelog.errors.ViewErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.views._
 
 /** RefreshViews: the statements that bring views up to date. */
@@ -57,8 +57,15 @@ object RefreshViews {
       val failed = refreshed.filter(_.error.nonEmpty)
       failed.headOption.flatMap(_.error).foreach { first =>
         val skipped = refreshed.filter(_.state == RefreshedView.Skipped).map(_.view.name)
-        val errors = failed.map(view => view.view.name -> view.error.get)
-        throw ViewErrors.notRefreshed(errors, skipped, first)
+        val errors = failed.map { view =>
+          val message = String.valueOf(view.error.get.getMessage)
+          s"${view.view.sql} (${message.linesIterator.nextOption().getOrElse("")})"
+        }
+        throw analysis(
+          "CHANGELOG_VIEWS_NOT_REFRESHED",
+          first,
+          "failed" -> errors,
+          "skipped" -> skipped)
       }
       refreshed.map { refreshed =>
         val record = refreshed.record

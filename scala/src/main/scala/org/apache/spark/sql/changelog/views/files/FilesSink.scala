@@ -10,7 +10,7 @@ import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.functions._
 import org.apache.spark.sql.types.VariantType
 
-import org.apache.spark.sql.changelog.errors.SinkErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.runtime
 import org.apache.spark.sql.changelog.sinks.ChangelogBatch._
 import org.apache.spark.sql.changelog.sinks.{
   ChangelogBatch, ChangelogSink, SinkInput, SinkOptions
@@ -57,8 +57,13 @@ class FilesSink(options: SinkOptions, written: (SparkSession, Path) => Unit)
     val snapshots = new Snapshots(session, folder)
     val last = snapshots.latest
     last.filter(_ > batch.batchId).foreach { stored =>
-      throw SinkErrors
-        .batchSuperseded(format, folder.toString, batch.queryId, batch.batchId, stored)
+      throw runtime(
+        "CHANGELOG_SINK_BATCH_SUPERSEDED",
+        "sink" -> format,
+        "table" -> folder,
+        "query" -> batch.queryId,
+        "batch" -> batch.batchId,
+        "stored" -> stored)
     }
     if (!last.contains(batch.batchId)) {
       val before = last match {

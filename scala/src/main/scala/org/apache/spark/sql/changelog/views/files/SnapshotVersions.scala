@@ -18,7 +18,7 @@ import org.apache.spark.sql.types.{DataType, StringType, StructType}
 
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.checkpoint.{Fence, TextFile}
-import org.apache.spark.sql.changelog.errors.ViewErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.sources.tables.NetRows
 import org.apache.spark.sql.changelog.views.KeptView
 import org.apache.spark.sql.changelog.views.verify.RowDifference
@@ -79,7 +79,12 @@ class SnapshotVersions(session: SparkSession, view: KeptView) {
     def isKnown(number: Long) = there.contains(number - 1) && there.contains(number)
     numbers.find(!isKnown(_)).foreach { gone =>
       val oldest = (gone to to).find(isKnown).filter(first => (first to to).forall(isKnown))
-      throw ViewErrors.versionGone(view.name, from, oldest, to)
+      throw analysis(
+        "CHANGELOG_VIEW_VERSION_GONE",
+        "view" -> view.name,
+        "version" -> from,
+        "oldest" -> oldest,
+        "newest" -> to)
     }
     numbers
       .map(number => step(there(number - 1), number, there(number)))
@@ -97,7 +102,12 @@ class SnapshotVersions(session: SparkSession, view: KeptView) {
     if (before >= number) none else step(known(before), number, known(number))
 
   private def known(number: Long): Version = read(number).filter(isThere).getOrElse {
-    throw ViewErrors.versionGone(view.name, number, None, number)
+    throw analysis(
+      "CHANGELOG_VIEW_VERSION_GONE",
+      "view" -> view.name,
+      "version" -> number,
+      "oldest" -> None,
+      "newest" -> number)
   }
 
   private def step(before: Version, number: Long, version: Version): DataFrame =

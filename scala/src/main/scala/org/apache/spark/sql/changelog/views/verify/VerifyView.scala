@@ -14,7 +14,7 @@ import org.apache.spark.sql.types._
 import org.apache.spark.sql.{Column, Row}
 
 import org.apache.spark.sql.changelog.checkpoint.TextFile
-import org.apache.spark.sql.changelog.errors.ViewErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.sinks.ChangelogBatch.{columns, quoted}
 import org.apache.spark.sql.changelog.views._
 
@@ -37,7 +37,8 @@ class VerifyView(creator: SparkSession, view: KeptView, sample: Option[Double]) 
 
   /** Returns the differing rows, at most [[MostRows]], each marked as missing or unexpected. */
   def apply(): Seq[Row] = {
-    if (query.isStreaming && query.forgetsRows) throw ViewErrors.notComparable(view.name)
+    if (query.isStreaming && query.forgetsRows)
+      throw analysis("CHANGELOG_VIEW_NOT_COMPARABLE", "view" -> view.name)
     val at = System.currentTimeMillis()
     val (differences, compared) =
       if (query.isStreaming) compareStream() else compare(atRest.stored, query.rows)

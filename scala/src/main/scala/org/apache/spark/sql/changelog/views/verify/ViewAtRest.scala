@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.DataFrame
 
 import org.apache.spark.sql.changelog.analysis.ResolvePassingTime
-import org.apache.spark.sql.changelog.errors.ViewErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.views._
 
 /**
@@ -65,7 +65,11 @@ private[views] class ViewAtRest(view: KeptView, query: ViewQuery, what: String) 
         rows.queryExecution.executedPlan
         if (sources.lastBatches == before) return (before._2, rows)
       } else if (RunningViews.active(view).isEmpty || System.currentTimeMillis() > patience) {
-        throw ViewErrors.batchUnfinished(view.name, what, before._1.get)
+        throw analysis(
+          "CHANGELOG_VIEW_BATCH_UNFINISHED",
+          "view" -> view.name,
+          "what" -> what,
+          "batch" -> before._1.get)
       }
       Thread.sleep(100)
     }

@@ -6,13 +6,14 @@ package org.apache.spark.sql.changelog.connectors.delta
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.execution.datasources.FileIndex
 
-import org.apache.spark.sql.changelog.errors.TableErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
+
 
 /** Delta has no release for this version of Spark. */
 private[changelog] object DeltaRelease {
 
   /** @param user the object that needs Delta */
-  def require(user: String): Unit = throw TableErrors.deltaNotSupported(user)
+  def require(user: String): Unit = throw analysis("CHANGELOG_DELTA_NOT_SUPPORTED", "user" -> user, "version" -> SPARK_VERSION)
 }
 
 private[delta] object DeltaSnapshots {
@@ -20,5 +21,5 @@ private[delta] object DeltaSnapshots {
   def of(location: FileIndex, table: Option[CatalogTable]): DeltaSnapshot = refuse(location)
 
   private def refuse(location: FileIndex): Nothing =
-    throw TableErrors.deltaNotSupported(s"The table at ${location.rootPaths.mkString(", ")}")
+    throw analysis("CHANGELOG_DELTA_NOT_SUPPORTED", "user" -> s"The table at ${location.rootPaths.mkString(", ")}", "version" -> SPARK_VERSION)
 }

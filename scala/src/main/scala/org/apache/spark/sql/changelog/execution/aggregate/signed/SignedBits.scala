@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.types._
 
-import org.apache.spark.sql.changelog.errors.ChangelogErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.runtime
 
 /**
  * `bit_and`, `bit_or` or `bit_xor` with retraction.
@@ -128,5 +128,10 @@ object SignedBitFunctions {
   private def bit(isSet: Boolean, number: Int): Long = if (isSet) 1L << number else 0L
 
   private def checkCountable(function: String, rows: Long): Unit =
-    if (rows > MaxRows) throw ChangelogErrors.groupTooLarge(function, rows, MaxRows)
+    if (rows > MaxRows)
+      throw runtime(
+        "CHANGELOG_GROUP_TOO_LARGE",
+        "function" -> function,
+        "rows" -> rows,
+        "most" -> MaxRows)
 }
