@@ -29,7 +29,7 @@ class ChangelogExtensions extends (SparkSessionExtensions => Unit) {
 
   override def apply(extensions: SparkSessionExtensions): Unit = {
     ChangelogConf.register()
-    RunningPlans.whenBegun(ChangelogTab.show)
+    RunningPlans.onQueryStart(ChangelogTab.show)
     // parsing: statements that Spark's own grammar doesn't have
     extensions.injectParser((_, parser) => new ChangelogParser(parser))
     // analysis

@@ -169,16 +169,16 @@ class PagedTableSuite extends AnyFunSuite with TestShare {
     val limit = Long.MaxValue / 4
     val rooms = Seq.fill(2)(new StateMemory(limit, () => directory, "a table"))
     rooms.foreach(_.takeHeap(limit / 4 * 3))
-    assert(rooms.forall(_.isScarce(0)))
+    assert(rooms.forall(_.exceedsLimit(0)))
     rooms.head.close()
-    assert(!rooms.last.isScarce(0))
+    assert(!rooms.last.exceedsLimit(0))
     rooms.last.close()
   }
 
   test("an array may not find room on the heap in one piece, though in all there is enough") {
     // far more than what other tables of this process have
     val room = new StateMemory(1L << 30, () => directory, "a table")
-    assert(!room.isScarce(100L << 20))
+    assert(!room.exceedsLimit(100L << 20))
     assert(!room.zeros(1 << 20).isInFile)
     assert(room.zeros(10 << 20).isInFile)
     room.close()

@@ -180,7 +180,7 @@ class TouchedPartitionsSuite extends AnyFunSuite with ViewSession with BeforeAnd
     val logs = new BatchLogs(spark, new ViewCatalog(spark).get(Seq("v")).definition.checkpoint)
     assert(logs.isWithoutState)
     // as when Spark has noted the batch as done, and the process ended
-    logs.beginWithoutState()
+    logs.markWithoutState()
     run("UPDATE sales SET amount = amount + 1 WHERE id % 30 < 25")
     run("REFRESH MATERIALIZED VIEW v INCREMENTAL STRICT")
     refresh(queries.head)

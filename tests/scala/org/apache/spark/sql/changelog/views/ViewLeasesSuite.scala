@@ -53,7 +53,7 @@ class ViewLeasesSuite extends ViewTest {
     val session = spark.cloneSession()
     val next = Future(blocking(session.sql(second)))
     val view = new ViewCatalog(spark).get(Seq("v"))
-    while (!ViewLeases.isAwaited(view) && !next.isCompleted) Thread.sleep(20)
+    while (!ViewLeases.hasWaiters(view) && !next.isCompleted) Thread.sleep(20)
     assert(!next.isCompleted && !begun.isCompleted, next.value)
     after
     released.countDown()

@@ -264,7 +264,7 @@ class SnapshotViewsSuite extends ViewTests {
           }
         }
         assert(goesOn(within = 10000))
-        ViewLeases.leave(view)
+        ViewLeases.endForRemoval(view)
         assert(!goesOn(within = 100))
       }
       // nobody has ended the lease: who waits for it does so until it expires

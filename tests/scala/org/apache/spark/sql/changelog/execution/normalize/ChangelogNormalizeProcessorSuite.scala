@@ -66,8 +66,8 @@ class ChangelogNormalizeProcessorSuite extends AnyFunSuite with ProcessorTest {
           val numOutdated = changes.count(isOlder)
           if (!isOlder(last)) {
             newest = if (last.retracts && !isSequenced) None else Some(last)
-            val wasThere = before.isDefined || changes.exists(!_.retracts)
-            if (last.kind == RowKind.Delete && !wasThere) numUnmatched += 1
+            val existedBefore = before.isDefined || changes.exists(!_.retracts)
+            if (last.kind == RowKind.Delete && !existedBefore) numUnmatched += 1
           }
           processor.process(random.shuffle(changes).map(_.row).iterator)
           val clue = s"seed $seed, batch $batch"

@@ -46,7 +46,7 @@ object CheckNearestBy extends (LogicalPlan => Unit) {
 object CheckPivot extends (LogicalPlan => Unit) {
 
   override def apply(plan: LogicalPlan): Unit = plan match {
-    case Sort(order, true, _, _) if readsStream(plan) && looksForValues =>
+    case Sort(order, true, _, _) if readsStream(plan) && isPivotValuesQuery =>
       throw analysis(
         "CHANGELOG_PIVOT_WITHOUT_VALUES",
         "column" -> DescribeNode.expression(order.head.child))
@@ -60,7 +60,7 @@ object CheckPivot extends (LogicalPlan => Unit) {
   }
 
   /** Only the caller distinguishes the query for the values from any other query. */
-  private def looksForValues: Boolean =
+  private def isPivotValuesQuery: Boolean =
     StackWalker.getInstance.walk[Boolean](_.anyMatch(_.getMethodName == "collectPivotValues"))
 }
 

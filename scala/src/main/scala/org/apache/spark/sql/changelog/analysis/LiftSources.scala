@@ -90,7 +90,7 @@ object LowerSources extends Rule[LogicalPlan] {
         case SkipRows(count, child) => Offset(count, child)
         case node if node.children.headOption.exists(_.isInstanceOf[LiftedSources]) =>
           val lifted = node.children.head.asInstanceOf[LiftedSources]
-          putBack(lifted, node.withNewChildren(lifted.query +: node.children.tail))
+          restoreSources(lifted, node.withNewChildren(lifted.query +: node.children.tail))
       }
       lowered.transformAllExpressionsWithSubqueries {
         case subquery: SubqueryExpression if subquery.isCorrelated =>
@@ -98,14 +98,14 @@ object LowerSources extends Rule[LogicalPlan] {
       }
     }
 
-  private def putBack(lifted: LiftedSources, plan: LogicalPlan): LogicalPlan =
+  private def restoreSources(lifted: LiftedSources, plan: LogicalPlan): LogicalPlan =
     plan.transformExpressions { case subquery: SubqueryExpression =>
       subquery.withNewPlan(within(lifted, subquery.plan))
     }
 
   private def within(lifted: LiftedSources, plan: LogicalPlan): LogicalPlan = plan match {
     case LiftedSource(index, _) => lifted.sources(index)
-    case other => putBack(lifted, other.mapChildren(within(lifted, _)))
+    case other => restoreSources(lifted, other.mapChildren(within(lifted, _)))
   }
 
   /**

@@ -167,10 +167,10 @@ object ReadSourcesOnce extends Rule[LogicalPlan] {
    */
   private def keepsApart(plan: LogicalPlan): Boolean = plan.collectWithSubqueries {
     case node @ (_: LateralJoin | _: LookupTable) => node
-    case node if node.children.size > 1 && !isSparks(node) => node
+    case node if node.children.size > 1 && !isSparkNode(node) => node
   }.isEmpty
 
-  private def isSparks(node: LogicalPlan): Boolean = node match {
+  private def isSparkNode(node: LogicalPlan): Boolean = node match {
     case _: Join | _: Union | _: SetOperation | _: WithCTE => true
     case _ => false
   }
@@ -254,7 +254,7 @@ object ReadSourcesOnce extends Rule[LogicalPlan] {
  */
 object InlineCommonTables extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan =
-    if (!plan.exists(isOurs)) plan
+    if (!plan.exists(isChangelogNode)) plan
     else {
       AnalysisHelper.allowInvokingTransformsInAnalyzer {
         SparkRules.inlineCommonTables(plan).transformUp { case root: ToChangelog =>
@@ -263,7 +263,7 @@ object InlineCommonTables extends Rule[LogicalPlan] {
       }
     }
 
-  private def isOurs(plan: LogicalPlan): Boolean = plan match {
+  private def isChangelogNode(plan: LogicalPlan): Boolean = plan match {
     case common: WithCTE => common.exists(readsCommonTable)
     case _ => false
   }

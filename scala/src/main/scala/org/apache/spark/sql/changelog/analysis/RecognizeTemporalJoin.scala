@@ -197,18 +197,18 @@ object RecognizeTemporalJoin extends Rule[LogicalPlan] with PredicateHelper {
 object RecognizeLookupJoin extends Rule[LogicalPlan] {
 
   override def apply(plan: LogicalPlan): LogicalPlan =
-    if (!plan.exists(isOurs)) plan
+    if (!plan.exists(isChangelogNode)) plan
     else {
       AnalysisHelper.allowInvokingTransformsInAnalyzer {
         plan.transformUp {
-          case root: ToChangelog if isOurs(root) =>
+          case root: ToChangelog if isChangelogNode(root) =>
             val found = SparkRules.inlineCommonTables(root.child).transformUp(recognize)
             root.copy(child = check(found))
         }
       }
     }
 
-  private def isOurs(plan: LogicalPlan): Boolean = plan match {
+  private def isChangelogNode(plan: LogicalPlan): Boolean = plan match {
     case root: ToChangelog => root.streaming && hasLookup(root)
     case _ => false
   }

@@ -54,7 +54,7 @@ object ResolvePassingTime extends Rule[LogicalPlan] {
   def at(plan: LogicalPlan, time: Long): LogicalPlan = {
     val clock = Literal(time * 1000, TimestampType)
     mark(plan).transformAllExpressionsWithSubqueries {
-      case time: PassingTime if time.goesOn => time.at(clock)
+      case time: PassingTime if time.advances => time.at(clock)
     }
   }
 

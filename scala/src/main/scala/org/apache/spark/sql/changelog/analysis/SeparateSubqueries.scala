@@ -37,10 +37,10 @@ private[analysis] object SeparateSubqueries extends Rule[LogicalPlan] {
 
   override def apply(plan: LogicalPlan): LogicalPlan =
     AnalysisHelper.allowInvokingTransformsInAnalyzer {
-      separate(withOwnSides(plan), Set.empty)
+      separate(withSeparateSides(plan), Set.empty)
     }
 
-  private def withOwnSides(plan: LogicalPlan): LogicalPlan = plan.transformUpWithSubqueries {
+  private def withSeparateSides(plan: LogicalPlan): LogicalPlan = plan.transformUpWithSubqueries {
     case join @ Join(left, right, LeftSemiOrAnti(_), _, _) =>
       val own = withOwnColumns(right, columnsOf(left))
       if (own eq right) join

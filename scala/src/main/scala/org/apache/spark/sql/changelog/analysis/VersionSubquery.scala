@@ -34,17 +34,17 @@ private[analysis] final case class VersionSubquery(
   import VersionSubquery._
 
   /** Removes the nodes above the versions, if they only select a version. */
-  private def takenApart: Option[VersionSubquery] = versions match {
+  private def decomposed: Option[VersionSubquery] = versions match {
     case Project(columns, child) if columns.forall(isPlain) && belongsToQuery(versions) =>
-      withoutProject(columns, child).takenApart
+      withoutProject(columns, child).decomposed
     case GlobalLimit(IntegerLiteral(1), LocalLimit(IntegerLiteral(1), child)) if !isLimited =>
-      copy(isLimited = true, versions = child).takenApart
+      copy(isLimited = true, versions = child).decomposed
     case Sort(sorted, true, child, _) if isLimited && order.isEmpty =>
-      copy(order = sorted, versions = child).takenApart
+      copy(order = sorted, versions = child).decomposed
     case Filter(condition, child)
         if order.nonEmpty && condition.deterministic && belongsToQuery(versions) =>
       val more = splitConjunctivePredicates(condition)
-      copy(conditions = conditions ++ more, versions = child).takenApart
+      copy(conditions = conditions ++ more, versions = child).decomposed
     case _ if order.nonEmpty && !belongsToQuery(versions) => Some(this)
     case _ => None
   }
@@ -101,7 +101,7 @@ private[analysis] object VersionSubquery {
    * version.
    */
   def apply(plan: LogicalPlan, left: LogicalPlan): Option[VersionSubquery] =
-    VersionSubquery(plan.output, isLimited = false, Nil, Nil, plan).takenApart.map(_.beside(left))
+    VersionSubquery(plan.output, isLimited = false, Nil, Nil, plan).decomposed.map(_.beside(left))
 
   /** Whether an expression depends only on its row, deterministically. */
   def isPlain(expression: Expression): Boolean =

@@ -36,10 +36,10 @@ class BatchLogs(session: SparkSession, checkpoint: Path) {
     files.exists(rowsWritten) || files.exists(rowsOnly) && done.isEmpty
 
   /** Marks the running first batch as [[isWithoutState without state]], when its rows are in the target. */
-  def beginWithoutState(): Unit = files.create(rowsWritten).close()
+  def markWithoutState(): Unit = files.create(rowsWritten).close()
 
   /** Makes the marked batch one to run again, for its state. Does so, too, if the process ended before. */
-  def leaveOutState(): Unit = if (files.exists(rowsWritten)) {
+  def uncommitFirstBatch(): Unit = if (files.exists(rowsWritten)) {
     files.delete(new Path(checkpoint, "commits"), true)
     files.create(rowsOnly).close()
     files.delete(rowsWritten, false)

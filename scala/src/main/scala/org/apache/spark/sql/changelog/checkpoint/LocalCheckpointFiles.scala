@@ -47,7 +47,7 @@ private final class LocalCheckpointFiles(path: Path, hadoopConf: Configuration)
         LocalChecksum.delete(target)
         replace(source, target)
       } else {
-        if (target.exists || !putInPlace(source, target)) {
+        if (target.exists || !renameNew(source, target)) {
           throw QueryExecutionErrors.renamePathAsExistsPathError(from, to)
         }
         LocalChecksum.write(target)
@@ -80,7 +80,7 @@ private object LocalCheckpointFiles {
     Files.move(source.toPath, target.toPath, StandardCopyOption.ATOMIC_MOVE)
 
   /** Returns false if the file exists. With hard links, only a single concurrent writer succeeds. */
-  private def putInPlace(source: File, target: File): Boolean = {
+  private def renameNew(source: File, target: File): Boolean = {
     LocalChecksum.delete(target)
     try {
       Files.createLink(target.toPath, source.toPath)

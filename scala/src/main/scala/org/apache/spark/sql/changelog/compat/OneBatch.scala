@@ -34,7 +34,7 @@ object OneBatch {
       read: (SparkSession, LogicalPlan) => Unit): Unit = {
     // a clone without queries, so without listeners
     val own = session.cloneSession()
-    new BorrowedListeners(own, own).run(
+    new ForwardedListeners(own, own).run(
       own.sessionState.streamingQueryManager.startQuery(
         userSpecifiedName = None,
         userSpecifiedCheckpointLocation = Some(checkpoint.toString),
@@ -46,7 +46,7 @@ object OneBatch {
   }
 
   /** Returns the plan of a batch as a batch plan, replacing Spark's own streaming sources. */
-  def atRest(session: SparkSession, plan: LogicalPlan): LogicalPlan = plan.transform {
+  def asBatchPlan(session: SparkSession, plan: LogicalPlan): LogicalPlan = plan.transform {
     case relation: LogicalRelation => relation.copy(isStreaming = false)
     case rows: LogicalRDD =>
       LogicalRDD(rows.output, rows.rdd, rows.outputPartitioning, rows.outputOrdering)(session)

@@ -37,7 +37,7 @@ object SparkRules {
   def pruneColumns(plan: LogicalPlan): LogicalPlan = ColumnPruning(plan)
 
   /** Applies the cleanup rules that Spark runs after creating joins. */
-  def tidyJoins(plan: LogicalPlan): LogicalPlan =
+  def cleanUpJoins(plan: LogicalPlan): LogicalPlan =
     Seq[Rule[LogicalPlan]](
       EliminateOuterJoin,
       PushPredicateThroughJoin,

@@ -79,8 +79,8 @@ class Evolution(caller: SparkSession, from: Path, query: LogicalPlan) {
   private val snapshots = new CheckSnapshots(stopped, known, refused)
   snapshots.checkNew(written)
   private val allRead = reads.all
-  snapshots.checkThere(allRead)
-  new CheckFilesThere(session, stopped, refused)(allRead)
+  snapshots.checkExist(allRead)
+  new CheckSourceFiles(session, stopped, refused)(allRead)
   new CheckArrivalDependence(record, changedRecord, kept, refused)(reads)
 
   /**

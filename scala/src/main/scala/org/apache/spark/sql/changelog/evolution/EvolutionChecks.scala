@@ -26,7 +26,7 @@ import org.apache.spark.sql.changelog.sources.{ArrivalDependence, StreamRows}
  * @param refused
  *   the error, given the reason
  */
-private[evolution] class CheckFilesThere(
+private[evolution] class CheckSourceFiles(
     session: SparkSession,
     stopped: StoppedQuery,
     refused: String => AnalysisException) {
@@ -86,7 +86,7 @@ private[evolution] class CheckArrivalDependence(
    */
   def apply(reads: FirstBatchReads): Unit = {
     reads.computed.foreach {
-      case node @ ArrivalDependence(why) if wasThere(why) => throw refused(reason(why, node))
+      case node @ ArrivalDependence(why) if wasReadBefore(why) => throw refused(reason(why, node))
       case _ =>
     }
     if (was.operators.exists(_.hasTtl)) {
@@ -115,7 +115,7 @@ private[evolution] class CheckArrivalDependence(
   }
 
   /** Whether the predecessor has such rows. */
-  private def wasThere(why: ArrivalDependence): Boolean = why match {
+  private def wasReadBefore(why: ArrivalDependence): Boolean = why match {
     case ArrivalDependence.ExpiresByAge => was.lines.exists(_.contains("RowTtl"))
     case ArrivalDependence.LooksUp => was.lines.exists(_.contains("LookupJoin"))
     // A view of Spark's has other names for a table.
@@ -174,7 +174,7 @@ private[evolution] class CheckSnapshots(
    * @param reads
    *   the inputs of the first batch
    */
-  def checkThere(reads: Seq[Read]): Unit = reads.foreach {
+  def checkExist(reads: Seq[Read]): Unit = reads.foreach {
     case Read.OfStream(stream) if isSnapshot(stream) && isCopied(stream) =>
       throw refused(
         "a snapshot would be read again, but a copy was made, and only for the first batch")

@@ -51,13 +51,13 @@ private[evolution] class EvolvedCheckpoint(
     val state = new Path(folder, "state")
     val empty =
       new EmptyState(session, stopped.stateConf, state, first, stopped.numPartitions)(begins)
-    held.foreach(_.write.parquet(InheritedState.resultIn(folder).toString))
+    held.foreach(_.write.parquet(InheritedState.resultFolder(folder).toString))
     InheritedState
       .file(folder, hadoopConf)
       .write(InheritedState(first, kept.fingerprints, held.isDefined).toJson)
     new QueryRecordFile(folder, hadoopConf).write(record)
     if (noted) {
-      QueryOrigin.write(folder, hadoopConf, if (held.isDefined) originHeld else originsGone)
+      QueryOrigin.write(folder, hadoopConf, if (held.isDefined) originWithLastBatch else originsWithoutRows)
     }
     StreamLogs.writeIdentity(new Path(folder, "metadata"), hadoopConf)
     writeLogs(new StreamLogs(session, folder), empty)
@@ -66,14 +66,14 @@ private[evolution] class EvolvedCheckpoint(
   /**
    * Returns the origin with the last batch: the target has exactly the rows after the last batch.
    */
-  private def originHeld: Seq[QueryOrigin] =
+  private def originWithLastBatch: Seq[QueryOrigin] =
     stopped.logs.queryId.map(QueryOrigin(_, Some(stopped.batch))).toSeq
 
   /**
    * Returns all earlier queries as origins. The first batch emits every row, and the target must
    * not have rows of an earlier query.
    */
-  private def originsGone: Seq[QueryOrigin] = {
+  private def originsWithoutRows: Seq[QueryOrigin] = {
     val earlier = QueryOrigin.read(stopped.checkpoint, hadoopConf).map(_.queryId)
     (stopped.logs.queryId ++ earlier).map(QueryOrigin(_, None)).toSeq
   }

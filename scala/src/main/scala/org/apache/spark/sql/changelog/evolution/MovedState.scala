@@ -148,8 +148,8 @@ private[evolution] object MovedState {
     case EntryPlacement.Single => entry => state.put(entry.key, entry.value)
     case _: EntryPlacement.OfKinds => MovedDistinctValues.add(_, state)
     case timed =>
-      val notesTimes = timed == EntryPlacement.TimedByRow
-      new MovedTimedRows(columns.key, state, notesTimes).add(_)
+      val storesTimes = timed == EntryPlacement.TimedByRow
+      new MovedTimedRows(columns.key, state, storesTimes).add(_)
   }
 }
 

@@ -96,7 +96,7 @@ abstract class CountedHead[T](order: Comparator[T]) {
   def countOf(entry: T): Long = counts.get(Collections.binarySearch(entries, entry, order))
 
   /** Returns whether the tail is the place of `entry`. */
-  def isBeyond(entry: T): Boolean =
+  def isAfterHead(entry: T): Boolean =
     tailSize > 0 && (entries.isEmpty || order.compare(entry, entries.get(entries.size - 1)) > 0)
 
   /** Updates the size of the tail after the count of one of its entries changed. */

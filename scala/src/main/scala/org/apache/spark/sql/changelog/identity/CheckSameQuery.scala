@@ -18,7 +18,7 @@ import org.apache.spark.sql.changelog.errors.ChangelogErrors.runtime
 private[changelog] object CheckSameQuery {
 
   def apply(checkpoint: String, was: QueryRecord, is: QueryRecord): Unit = {
-    if (!meanTheSame(was.lines, is.lines)) {
+    if (!haveEqualMeaning(was.lines, is.lines)) {
       val settings = changed(was.settings, is.settings)
       throw runtime(
         "CHANGELOG_QUERY_CHANGED",
@@ -45,7 +45,7 @@ private[changelog] object CheckSameQuery {
   /** Rejects a query with operators different from the record. */
   def operators(checkpoint: String, was: QueryRecord, is: Seq[OperatorRecord]): Unit = {
     val (old, now) = (was.operators.map(_.line), is.map(_.line))
-    if (!meanTheSame(old, now))
+    if (!haveEqualMeaning(old, now))
       throw runtime(
         "CHANGELOG_QUERY_PLANNED_OTHERWISE",
         "checkpoint" -> checkpoint,
@@ -63,7 +63,7 @@ private[changelog] object CheckSameQuery {
     }
   }
 
-  private def meanTheSame(was: Seq[String], is: Seq[String]): Boolean =
+  private def haveEqualMeaning(was: Seq[String], is: Seq[String]): Boolean =
     was.size == is.size && was.zip(is).forall { case (old, now) => means(old, now) }
 
   /**

@@ -57,7 +57,7 @@ private[changelog] final case class QueryRecord(
   def snapshots: Seq[String] = streams.filter(SourceNames.isSnapshot)
 
   /** Returns the record with the original snapshots. A restart reads no snapshot. */
-  def begunAs(was: QueryRecord): QueryRecord = {
+  def withSnapshotsOf(was: QueryRecord): QueryRecord = {
     def begun(was: Seq[String], is: Seq[String]) =
       if (was.size != is.size) is
       else is.zip(was).map { case (now, old) => if (SourceNames.isSnapshot(now)) old else now }

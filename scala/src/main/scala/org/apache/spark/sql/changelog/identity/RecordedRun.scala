@@ -33,7 +33,7 @@ private[changelog] class RecordedRun(session: SparkSession, batch: PlannedBatch)
     else Some(file.read())
   private val hasOperators = batch.batchId > 0 || recorded.exists(_.operators.nonEmpty)
   private val current = QueryRecord(batch.query, conf)
-  private val begun = recorded.fold(current)(current.begunAs)
+  private val begun = recorded.fold(current)(current.withSnapshotsOf)
 
   /** The query's sources by number. */
   lazy val sources: Map[Int, String] =
@@ -59,10 +59,10 @@ private[changelog] class RecordedRun(session: SparkSession, batch: PlannedBatch)
     batch.isRerun && inheritedState.isEmpty && (batch.batchId > 0 || recorded.isEmpty)
 
   /** Returns the folder with the target's rows, if the target is not filled from scratch. */
-  def heldRows: Option[String] =
+  def inheritedRows: Option[String] =
     inheritedState
       .filter(_.hasResult)
-      .map(_ => InheritedState.resultIn(batch.checkpoint).toString)
+      .map(_ => InheritedState.resultFolder(batch.checkpoint).toString)
 
   /** Rejects a query different from the record, and applies the recorded settings. */
   def begin(): Unit = {
@@ -142,7 +142,7 @@ private[changelog] object RecordedSettings {
    * defaults are set explicitly, because tasks would otherwise use the values of the calling
    * session.
    */
-  def forgetMeaning(conf: SQLConf, known: Set[String]): Unit = {
+  def resetToDefaults(conf: SQLConf, known: Set[String]): Unit = {
     val names = (meaning ++ reading).map(_.key).toSet
     // Further settings are never recorded, for example former names of a setting.
     val found = conf.getAllConfs.keys.filter { key =>
@@ -201,7 +201,7 @@ private[changelog] final case class InheritedState(
 private[changelog] object InheritedState {
 
   /** Returns the folder with the target's rows. */
-  def resultIn(checkpoint: Path): Path = new Path(new Path(checkpoint, "changelog"), "result")
+  def resultFolder(checkpoint: Path): Path = new Path(new Path(checkpoint, "changelog"), "result")
 
   def file(checkpoint: Path, hadoopConf: Configuration): TextFile =
     new TextFile(new Path(new Path(checkpoint, "changelog"), "taken-over.json"), hadoopConf)

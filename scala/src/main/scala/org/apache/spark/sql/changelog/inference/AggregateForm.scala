@@ -76,7 +76,7 @@ object AggregateForm {
    * Whether the result of a function over insert-only rows depends on the order of rows. The
    * buffers of totals and moments are independent of the order.
    */
-  def seesOrder(function: AggregateFunction): Boolean = function match {
+  def dependsOnOrder(function: AggregateFunction): Boolean = function match {
     case _: Count | _: Sum | _: Average | _: Min | _: Max => false
     case _: CentralMomentAgg | _: Covariance | _: PearsonCorrelation => false
     case _: RegrSlope | _: RegrIntercept => false
@@ -94,7 +94,7 @@ object AggregateForm {
     val (sessions, others) = agg.groupingExpressions.partition(isSession)
     sessions.nonEmpty && !retracts &&
     calls(agg).forall { call =>
-      !call.isDistinct && apply(call, retracts) == Buffer && !seesOrder(call.aggregateFunction)
+      !call.isDistinct && apply(call, retracts) == Buffer && !dependsOnOrder(call.aggregateFunction)
     } &&
     // The session itself has the event time, so further grouping columns must not have a
     // watermark.

@@ -88,7 +88,7 @@ object ExplainTree {
    * Returns the EXPLAIN tree of a query that does not run, with advice about the reader's mode.
    */
   def withAdvice(annotated: AnnotatedPlan): ExplainNode =
-    apply(annotated).copy(warnings = Hazards.ofReader(annotated))
+    apply(annotated).copy(warnings = Risks.ofReader(annotated))
 }
 
 private class ExplainTree(operators: Seq[(AnnotatedPlan, Seq[Long])]) {
@@ -112,6 +112,6 @@ private class ExplainTree(operators: Seq[(AnnotatedPlan, Seq[Long])]) {
       if (isReadAgain) Nil else annotated.children.map(explain(_, hasParts)),
       isPart && annotated.children.nonEmpty,
       operators.collectFirst { case (node, ids) if node eq annotated => ids }.getOrElse(Nil),
-      if (isReadAgain) Nil else Hazards(annotated))
+      if (isReadAgain) Nil else Risks(annotated))
   }
 }

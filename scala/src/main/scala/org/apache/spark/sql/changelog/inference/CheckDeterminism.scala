@@ -43,7 +43,7 @@ object CheckDeterminism {
         "CHANGELOG_NONDETERMINISTIC_EXPRESSION",
         "expression" -> "a random sample",
         "node" -> DescribeNode.short(node.plan))
-    case plan => plan.expressions.flatMap(culprit).foreach(refuse(node, _))
+    case plan => plan.expressions.flatMap(unstablePart).foreach(refuse(node, _))
   }
 
   /**
@@ -58,18 +58,18 @@ object CheckDeterminism {
       root.children.foreach(ofKept(_, isKeptAbove || keepsRows))
       val isCalledOnce = GroupedMap.unapply(plan).isDefined && root.mode.isInsertOnly
       if (isKeptAbove || keepsRows && !isCalledOnce) {
-        plan.expressions.flatMap(chance).foreach { culprit =>
+        plan.expressions.flatMap(nondeterministicPart).foreach { unstablePart =>
           throw analysis(
             "CHANGELOG_NONDETERMINISTIC_EXPRESSION",
-            "expression" -> DescribeNode.expression(culprit),
+            "expression" -> DescribeNode.expression(unstablePart),
             "node" -> DescribeNode.short(plan))
         }
       }
   }
 
-  private def refuse(node: InferredNode, culprit: Expression): Unit = {
-    val text = DescribeNode.expression(culprit)
-    culprit match {
+  private def refuse(node: InferredNode, unstablePart: Expression): Unit = {
+    val text = DescribeNode.expression(unstablePart)
+    unstablePart match {
       case _: PassingTime =>
         throw analysis(
           "CHANGELOG_PASSING_TIME",
@@ -84,15 +84,15 @@ object CheckDeterminism {
     }
   }
 
-  private def culprit(expression: Expression): Option[Expression] =
-    expression.collectFirst { case time: PassingTime => time }.orElse(chance(expression))
+  private def unstablePart(expression: Expression): Option[Expression] =
+    expression.collectFirst { case time: PassingTime => time }.orElse(nondeterministicPart(expression))
 
-  private def chance(expression: Expression): Option[Expression] =
+  private def nondeterministicPart(expression: Expression): Option[Expression] =
     if (expression.deterministic) {
       None
     } else {
       expression.children
-        .flatMap(chance)
+        .flatMap(nondeterministicPart)
         .headOption
         .orElse(expression match {
           case _: UserDefinedExpression => Some(expression)

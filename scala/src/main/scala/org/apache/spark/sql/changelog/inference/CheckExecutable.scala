@@ -31,7 +31,7 @@ object CheckExecutable {
         "place" -> where,
         "what" -> what)
     }
-    if (!isSparksOwn(node.plan)) {
+    if (!isSparkNode(node.plan)) {
       val name = DescribeNode.short(node.plan)
       node.children.zip(inputNames(node)).foreach { case (child, input) =>
         check(child, s"$input of $name" +: place)
@@ -40,13 +40,13 @@ object CheckExecutable {
   }
 
   /** Whether Spark itself computes the node and its descendants. */
-  private def isSparksOwn(plan: LogicalPlan): Boolean =
+  private def isSparkNode(plan: LogicalPlan): Boolean =
     plan.isInstanceOf[FromChangelog] || StaticInference.appliesTo(plan)
 
   /** Returns the reason why the node is not executable, or None. */
   private def obstacle(node: AnnotatedPlan): Option[String] = node.plan match {
     case _: ToChangelog => None
-    case plan if isSparksOwn(plan) => None
+    case plan if isSparkNode(plan) => None
     case _: Project | _: Filter | _: TypedFilter | _: Union => None
     case _: Generate | _: Expand | _: Sort => None
     case watermark: EventTimeWatermark => leavingObstacle(watermark)
@@ -75,7 +75,7 @@ object CheckExecutable {
   private def collationObstacle(node: AnnotatedPlan): Option[String] = {
     val inputs = if (node.state.isEmpty) Nil else node.children.flatMap(_.plan.output)
     val outputs =
-      if (node.mode.isInsertOnly || isSparksOwn(node.plan)) Nil else node.plan.output
+      if (node.mode.isInsertOnly || isSparkNode(node.plan)) Nil else node.plan.output
     (inputs ++ outputs)
       .find(_.dataType.existsRecursively(_ == IndeterminateStringType))
       .map { column =>

@@ -43,7 +43,7 @@ object EquiJoin {
     val right = join.right.outputSet
 
     def pair(a: Expression, b: Expression): Option[(Expression, Expression)] =
-      if (a.references.isEmpty || b.references.isEmpty || !isLookedUp(a)) None
+      if (a.references.isEmpty || b.references.isEmpty || !hasComparableBytes(a)) None
       else if (a.references.subsetOf(left) && b.references.subsetOf(right)) Some(a -> b)
       else if (a.references.subsetOf(right) && b.references.subsetOf(left)) Some(b -> a)
       else None
@@ -89,7 +89,7 @@ object EquiJoin {
   }
 
   /** Whether equal values have equal bytes, or can be normalized to equal bytes. */
-  private def isLookedUp(part: Expression): Boolean =
+  private def hasComparableBytes(part: Expression): Boolean =
     UnsafeRowUtils.isBinaryStable(part.dataType) || part.dataType.isInstanceOf[StringType]
 
   private def conjunctsOf(condition: Expression): Seq[Expression] = condition match {

@@ -54,17 +54,17 @@ object GroupedMap {
     case GroupedMap(_) => Some(plan)
     case _: SerializeFromObject | _: AppendColumnsWithObject | _: MapElements =>
       resultOf(plan.children.head)
-    case _: Filter | _: Project if givesObjects(plan) => resultOf(plan.children.head)
+    case _: Filter | _: Project if returnsObjects(plan) => resultOf(plan.children.head)
     case _ => None
   }
 
   /** Whether `plan` emits the results of a grouped map as rows. */
-  def givesRowsOf(plan: LogicalPlan): Boolean = !givesObjects(plan) && resultOf(plan).isDefined
+  def returnsRows(plan: LogicalPlan): Boolean = !returnsObjects(plan) && resultOf(plan).isDefined
 
   /** Objects can have types that columns have too, such as `INT`. */
-  private def givesObjects(plan: LogicalPlan): Boolean = plan match {
+  private def returnsObjects(plan: LogicalPlan): Boolean = plan match {
     case _: ObjectProducer => true
-    case _: Filter | _: Project => givesObjects(plan.children.head)
+    case _: Filter | _: Project => returnsObjects(plan.children.head)
     case _ => false
   }
 }
@@ -113,7 +113,7 @@ object RunningWindow {
     expression.collect { case call: WindowExpression => call }
 
   /** Whether a call reads rows with an equal event time, which may arrive later. */
-  def seesPeers(call: WindowExpression): Boolean = frame(call).exists(_.frameType == RangeFrame)
+  def readsPeers(call: WindowExpression): Boolean = frame(call).exists(_.frameType == RangeFrame)
 
   private def isRunning(call: WindowExpression): Boolean =
     frame(call).exists(frame => frame.lower == UnboundedPreceding && frame.upper == CurrentRow) &&

@@ -58,7 +58,7 @@ object InferChangelogMode {
    *   the salts for the work of single tasks; empty without salts
    */
   def apply(root: ToChangelog, salts: Seq[Int] = Nil): AnnotatedPlan = {
-    val query = new Upwards(root.mode, new SpreadSingleTasks(salts))(root.child)
+    val query = new BottomUp(root.mode, new SpreadSingleTasks(salts))(root.child)
     val inferred = held(root, query) match {
       case Some(held) =>
         val input = infer(held, Seq(query), root.mode)
@@ -77,7 +77,7 @@ object InferChangelogMode {
       EmitOnCloseInference.over(query)
     else None
 
-  private class Upwards(mode: OutputMode, spreading: SpreadSingleTasks) {
+  private class BottomUp(mode: OutputMode, spreading: SpreadSingleTasks) {
 
     def apply(plan: LogicalPlan): InferredNode = plan match {
       case source: FromChangelog => infer(source, source.children.map(belowSource), mode)

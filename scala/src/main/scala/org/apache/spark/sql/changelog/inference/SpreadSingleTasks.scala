@@ -56,7 +56,7 @@ private[inference] class SpreadSingleTasks(salts: Seq[Int]) {
     val columns = Salt.columns(input.plan.output, input.upsertKeys.headOption)
     val isWanted = isOn(ChangelogConf.RANK_TWO_LEVEL_ENABLED) &&
       rank.partitionBy.forall(_.foldable) && rank.end >= 1 && rank.end <= MostRows &&
-      !isFew(rank.child) && !isUpper(rank) && columns.nonEmpty &&
+      !isLimited(rank.child) && !isUpper(rank) && columns.nonEmpty &&
       RankInference.keepsAll(rank, input) && SQLConf.get.getConf(ChangelogConf.STATE_TTL) == 0
     Option.when(isWanted) {
       val lower = rank.copy(partitionBy = Seq(Salt(columns, salts)), start = 1, rankNumber = None)
@@ -71,7 +71,7 @@ private[inference] class SpreadSingleTasks(salts: Seq[Int]) {
       SkewedSide.of(join).isEmpty && EquiJoin(join).pairs.isEmpty
     if (isWanted) {
       val sides = inputs.zip(Seq(true, false)).filter { case (side, isLeft) =>
-        !JoinState.isPreserved(join.joinType, !isLeft) && !isFew(side.plan) &&
+        !JoinState.isPreserved(join.joinType, !isLeft) && !isLimited(side.plan) &&
         Salt.columns(side.plan.output, side.upsertKeys.headOption).nonEmpty
       }
       sides.headOption.foreach { case (_, isLeft) =>
@@ -90,7 +90,7 @@ object SpreadSingleTasks {
   private val MostRows = 1000
 
   /** Matches a rank over salts: a lower level. */
-  object Lower {
+  object LowerLevel {
     def unapply(plan: LogicalPlan): Option[Int] = plan match {
       case Rank(_, Seq(Salt(_, ways)), _, _, _, _, _) => Some(ways)
       case _ => None
@@ -98,11 +98,11 @@ object SpreadSingleTasks {
   }
 
   /** Whether a rank is an upper level. */
-  def isUpper(rank: Rank): Boolean = Lower.unapply(rank.child).isDefined
+  def isUpper(rank: Rank): Boolean = LowerLevel.unapply(rank.child).isDefined
 
   /** Whether a constant limits the number of rows. */
-  private def isFew(plan: LogicalPlan): Boolean = plan match {
-    case _: Project | _: Filter => isFew(plan.children.head)
+  private def isLimited(plan: LogicalPlan): Boolean = plan match {
+    case _: Project | _: Filter => isLimited(plan.children.head)
     case rank: Rank => rank.partitionBy.forall(_.foldable) && rank.end <= MostRows
     case agg: Aggregate => agg.groupingExpressions.isEmpty
     case _ => plan.maxRows.exists(_ <= MostRows)

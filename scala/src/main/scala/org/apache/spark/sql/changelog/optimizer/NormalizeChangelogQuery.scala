@@ -57,7 +57,7 @@ object NormalizeChangelogQuery {
     if (!root.containsPattern(PLAN_EXPRESSION)) root
     else {
       val placed = LiftSubqueryFilters(LimitBelowSubqueries(root))
-      SparkRules.tidyJoins(JoinScalarSubqueries(SparkRules.joinPredicateSubqueries(placed)))
+      SparkRules.cleanUpJoins(JoinScalarSubqueries(SparkRules.joinPredicateSubqueries(placed)))
     }
   }
 

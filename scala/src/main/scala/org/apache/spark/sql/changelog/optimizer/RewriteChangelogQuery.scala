@@ -52,7 +52,7 @@ class RewriteChangelogQuery(session: SparkSession) extends Rule[LogicalPlan] {
 
   private def rewriteQuery(plan: LogicalPlan): LogicalPlan = {
     val roots = plan.collect { case root: ToChangelog if root.streaming => root }
-    if (!plan.exists(isOurs)) plan
+    if (!plan.exists(isChangelogNode)) plan
     else if (roots.isEmpty || roots.exists(_.explainOnly)) rewrite(plan, None)
     else {
       // Only when a run begins. Later batches are planned like the first one.
@@ -80,7 +80,7 @@ class RewriteChangelogQuery(session: SparkSession) extends Rule[LogicalPlan] {
     }
   }
 
-  private def isOurs(plan: LogicalPlan): Boolean =
+  private def isChangelogNode(plan: LogicalPlan): Boolean =
     plan.isInstanceOf[ToChangelog] || plan.isInstanceOf[FromChangelog]
 
   private def rewrite(
@@ -125,7 +125,7 @@ class RewriteChangelogQuery(session: SparkSession) extends Rule[LogicalPlan] {
 
   /** Returns the rows in the target of a query that inherits state. */
   private def held(root: ToChangelog, run: RecordedRun): Option[LogicalPlan] =
-    run.heldRows.map { folder =>
+    run.inheritedRows.map { folder =>
       val columns = root.child.output
       val rows =
         castToImpl(session).read.schema(DataTypeUtils.fromAttributes(columns)).parquet(folder)

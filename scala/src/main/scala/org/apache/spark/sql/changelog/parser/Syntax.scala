@@ -21,13 +21,13 @@ private[parser] object Syntax {
   case class Keyword(word: String) extends Syntax
 
   case class Slot(name: String) extends Syntax {
-    def isRest: Boolean = name == "query" || name == "condition" || name == "clause"
+    def takesRestOfText: Boolean = name == "query" || name == "condition" || name == "clause"
 
     /** The name of the slot's values in an error. */
     def expected: String = name.head match {
       case '\'' => "a text in quotes"
       case '(' => "("
-      case _ if isRest => s"a $name"
+      case _ if takesRestOfText => s"a $name"
       case _ => if (name == "n") "a number" else "a name"
     }
   }
@@ -140,7 +140,7 @@ private[parser] final class SyntaxReader(tokens: SqlTokens, isQuery: Boolean = t
     case '\'' if tokens.isSymbol(first, ':') && isPart(first + 1) => first + 2
     case '\'' => Iterator.from(first).find(tokens(_).kind != SqlTokens.Text).get
     case '(' => if (tokens.isSymbol(first, '(')) afterParentheses(first) else first
-    case _ if slot.isRest =>
+    case _ if slot.takesRestOfText =>
       val isNone = tokens(first).kind == SqlTokens.End || tokens.isSymbol(first, ';')
       // A keyword at this place belongs to another statement.
       if (isNone || !isQuery || keywords(first)) first else AllRead

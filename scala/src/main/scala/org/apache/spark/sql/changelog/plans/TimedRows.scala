@@ -85,7 +85,7 @@ case class PassingTime(time: Expression) extends LeafExpression with Unevaluable
   override def toString: String = time.toString
 
   /** Whether the time only grows. The time of day starts again each day. */
-  def goesOn: Boolean = time match {
+  def advances: Boolean = time match {
     case _: CurrentTimestamp | _: Now | _: CurrentDate | _: LocalTimestamp => true
     case _ => false
   }

@@ -83,7 +83,7 @@ private[plans] trait StartedOnly extends LogicalPlan {
   override def foreachUp(f: LogicalPlan => Unit): Unit =
     try super.foreachUp(f)
     catch {
-      case refused: AnalysisException if streaming && StartedOnly.isMeant(refused) =>
+      case refused: AnalysisException if streaming && StartedOnly.isNotStarted(refused) =>
         throw notStarted
     }
 }
@@ -94,7 +94,7 @@ private object StartedOnly {
    * Whether the error is Spark's error of a stream, or the error of a lower node of this project.
    * The topmost node decides.
    */
-  private def isMeant(refused: AnalysisException): Boolean =
+  private def isNotStarted(refused: AnalysisException): Boolean =
     refused.getMessage.contains("must be executed with writeStream.start()") ||
       refused.getCondition == "CHANGELOG_CHANGES_NOT_ASKED_FOR"
 }

@@ -62,7 +62,7 @@ class ForkableCheckpoint(session: SparkSession, checkpoint: Path, shown: String)
         .map(path => s"its source has deleted $path")
         .orElse(
           state
-            .lacking(batch + 1, logs.stateIds(batch))
+            .storeWithoutFiles(batch + 1, logs.stateIds(batch))
             .map(path => s"files of its state in $path are gone"))
     }
 

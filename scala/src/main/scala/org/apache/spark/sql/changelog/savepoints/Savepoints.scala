@@ -81,7 +81,7 @@ class Savepoints(session: SparkSession, folder: Path, of: String) {
       .fill(analysis("CHANGELOG_SAVEPOINT_EXISTS", "of" -> of.capitalize, "savepoint" -> name)) {
         staged =>
           write(staged)
-          file(staged).write(Serialization.write(Noted(batch, kept.created)))
+          file(staged).write(Serialization.write(SavepointFile(batch, kept.created)))
       }
     kept
   }
@@ -102,7 +102,7 @@ class Savepoints(session: SparkSession, folder: Path, of: String) {
   }
 
   private def read(path: Path): Option[Savepoint] =
-    file(path).find().map(Serialization.read[Noted](_)).map { noted =>
+    file(path).find().map(Serialization.read[SavepointFile](_)).map { noted =>
       Savepoint(path.getName, noted.batch, noted.created, path)
     }
 
@@ -119,7 +119,7 @@ object Savepoints {
 
   private val Name = "savepoint.json"
 
-  private case class Noted(batch: Long, created: Long)
+  private case class SavepointFile(batch: Long, created: Long)
 
   /** Returns the savepoints of a checkpoint, stored inside and deleted together with the checkpoint. */
   def ofCheckpoint(session: SparkSession, checkpoint: Path): Savepoints =

@@ -52,7 +52,7 @@ private[savepoints] class StateFolder(
   }
 
   /** Returns a store without the files of a version, if any. */
-  def lacking(version: Long, attempts: Option[Attempts]): Option[Path] =
+  def storeWithoutFiles(version: Long, attempts: Option[Attempts]): Option[Path] =
     stores.find(filesOf(_, version, attempts).isEmpty).map(_.versions.folder)
 
   private def filesOf(

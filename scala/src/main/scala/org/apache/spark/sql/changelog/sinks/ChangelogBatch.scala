@@ -99,7 +99,7 @@ case class ChangelogBatch(
   /** Combines the rows of each key in place, without a shuffle. */
   private def neighbours(key: Seq[String]): DataFrame = {
     val session = changes.sparkSession
-    val rows = changes.select(row, isTaken, struct(columns(key): _*))
+    val rows = changes.select(row, isRetraction, struct(columns(key): _*))
     val (numColumns, numKeyColumns) = (input.columns.size, key.size)
     val ofKeys = rows.queryExecution.toRdd.mapPartitionsInternal { rows =>
       new NeighboursOfKey(rows.buffered, numColumns, numKeyColumns)
@@ -117,7 +117,7 @@ case class ChangelogBatch(
   private def grouped(key: Seq[String], partitions: Option[Int]): DataFrame = {
     val count = partitions.getOrElse(changes.sparkSession.sessionState.conf.numShufflePartitions)
     spread(changes, count, columns(key))
-      .withColumn(Taken, isTaken)
+      .withColumn(Taken, isRetraction)
       .groupBy(columns(key): _*)
       .agg(
         first(when(col(Taken), row), ignoreNulls = true).as(Before),
@@ -148,7 +148,7 @@ case class ChangelogBatch(
    * Requires complete before images.
    */
   def netRows: DataFrame = {
-    val signed = changes.withColumn(Net, when(isTaken, lit(-1L)).otherwise(lit(1L)))
+    val signed = changes.withColumn(Net, when(isRetraction, lit(-1L)).otherwise(lit(1L)))
     NetRows.summed(signed, input.columnNames, Net).where(col(Net) =!= 0)
   }
 
@@ -159,7 +159,7 @@ case class ChangelogBatch(
   private def row: Column = struct(columns(input.columnNames): _*)
 
   /** Whether a change retracts its row. */
-  def isTaken: Column = {
+  def isRetraction: Column = {
     val expected = ChangeTypes
     val name = input.changeType.name
     val refuse = udf[Boolean, String](changeType =>

@@ -32,9 +32,9 @@ private class NeighboursOfKey(
     result.setNullAt(1)
     while (changes.hasNext && keyOf(changes.head) == key) {
       val change = changes.next()
-      val isTaken = change.getBoolean(1)
-      val place = if (isTaken) 0 else 1
-      if (!isTaken) come += 1
+      val isRetraction = change.getBoolean(1)
+      val place = if (isRetraction) 0 else 1
+      if (!isRetraction) come += 1
       if (result.isNullAt(place)) result.update(place, change.getStruct(0, numColumns).copy())
     }
     result.setLong(2, come)

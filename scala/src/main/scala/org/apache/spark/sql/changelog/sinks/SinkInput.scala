@@ -42,7 +42,7 @@ case class SinkInput(
   def isInsertOnly: Boolean = sources.nonEmpty && sources.forall(SinkInput.isInsertOnly)
 
   /** Whether before images are missing, so that replaced rows are found by key. */
-  def lacksOldRows: Boolean = sources.exists(SinkInput.replacedBy(_).isDefined)
+  def lacksBeforeImages: Boolean = sources.exists(SinkInput.replacedBy(_).isDefined)
 
   /**
    * Returns the key to replace rows by: the user's key, else the query's, if the changes are not
@@ -57,16 +57,16 @@ case class SinkInput(
       named
         .map(SinkInput.Name.findAllIn(_).map(_.trim).filter(_.nonEmpty).map(resolve).toSeq)
         .filter(_.nonEmpty)
-    asked.orElse(wantedKey).foreach(check)
-    asked.orElse(wantedKey).orElse(if (lacksOldRows) None else knownKeys.headOption).orElse {
+    asked.orElse(chosenKey).foreach(check)
+    asked.orElse(chosenKey).orElse(if (lacksBeforeImages) None else knownKeys.headOption).orElse {
       if (isInsertOnly) None else throw needsAppend
     }
   }
 
   /** Returns the key like [[key]], or None if only the complete values identify a row. */
   def keyOrNone(named: Option[String]): Option[Seq[String]] =
-    if (named.isEmpty && wantedKey.isEmpty && knownKeys.isEmpty && sources.nonEmpty) {
-      if (lacksOldRows) throw needsAppend
+    if (named.isEmpty && chosenKey.isEmpty && knownKeys.isEmpty && sources.nonEmpty) {
+      if (lacksBeforeImages) throw needsAppend
       None
     } else key(named)
 
@@ -107,7 +107,7 @@ case class SinkInput(
   /**
    * Returns the key chosen by the query or given to `to_changelog`, if its columns are present.
    */
-  private def wantedKey: Option[Seq[String]] =
+  private def chosenKey: Option[Seq[String]] =
     source.flatMap(_.key).filter(_.forall(here)).map { key =>
       key.map(column => columns.find(_.exprId == column.exprId).get.name)
     }

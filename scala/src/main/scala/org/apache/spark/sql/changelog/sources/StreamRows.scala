@@ -51,7 +51,7 @@ private[changelog] object StreamRows {
     val inputs = streams.map(Project(Seq(Alias(Literal(1), "one")()), _))
     val plan = if (inputs.size == 1) inputs.head else Union(inputs)
     OneBatch.run(session, plan, checkpoint) { (batch, query) =>
-      read(streams.zip(inputsOf(query).map(atRest(batch, _))))
+      read(streams.zip(inputsOf(query).map(asBatchPlan(batch, _))))
     }
   }
 
@@ -68,8 +68,8 @@ private[changelog] object StreamRows {
   }
 
   /** Returns the plan of a batch as a plan without streams. */
-  private def atRest(batch: SparkSession, plan: LogicalPlan): LogicalPlan =
-    OneBatch.atRest(batch, plan.transform { case rows: TableRows => rows.atRest })
+  private def asBatchPlan(batch: SparkSession, plan: LogicalPlan): LogicalPlan =
+    OneBatch.asBatchPlan(batch, plan.transform { case rows: TableRows => rows.asBatchPlan })
 }
 
 /**

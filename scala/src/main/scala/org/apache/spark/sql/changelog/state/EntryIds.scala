@@ -38,7 +38,7 @@ private[state] final class EntryIds(hasChains: Boolean, memory: StateMemory) {
 
   /** Returns the addresses of all ids, 0 for a missing entry. */
   def allAddresses: LongBlock = {
-    val all = memory.zerosForNow(numIds)
+    val all = memory.temporaryZeros(numIds)
     addresses.copyTo(all, numIds)
     all
   }
@@ -50,12 +50,12 @@ private[state] final class EntryIds(hasChains: Boolean, memory: StateMemory) {
   def previous(id: Int): Int = (links(id) >>> 32).toInt
 
   /** Inserts an entry before the first of a chain, or starts a chain if `first` is below 0. */
-  def putBefore(id: Int, first: Int): Unit = {
+  def linkBefore(id: Int, first: Int): Unit = {
     links(id) = link(-1, first)
     if (first >= 0) links(first) = link(id, next(first))
   }
 
-  def takeFromChain(id: Int): Unit = {
+  def unlinkFromChain(id: Int): Unit = {
     val (before, after) = (previous(id), next(id))
     if (after >= 0) links(after) = link(before, next(after))
     if (before >= 0) links(before) = link(previous(before), after)
@@ -74,7 +74,7 @@ private[state] final class EntryIds(hasChains: Boolean, memory: StateMemory) {
       numIds - 1
     }
 
-  def giveBack(id: Int): Unit = {
+  def freeId(id: Int): Unit = {
     if (numFreeIds == freeIds.length) freeIds = Arrays.copyOf(freeIds, 2 * numFreeIds)
     freeIds(numFreeIds) = id
     numFreeIds += 1

@@ -136,7 +136,7 @@ class PagedStateProvider extends DelegatingStateProvider("PagedStateStoreProvide
   }
 
   /** Returns the table to the provider of the next run, if this provider has written the version last. */
-  private def handOver(wanted: Long, wantedLayout: Any): Option[PagedTable] = synchronized {
+  private def passTable(wanted: Long, wantedLayout: Any): Option[PagedTable] = synchronized {
     val isSame = table != null && store == null && version == wanted && layout == wantedLayout &&
       stamp.nonEmpty && stamp == files.stampOf(wanted)
     Option.when(isSame) {
@@ -148,7 +148,7 @@ class PagedStateProvider extends DelegatingStateProvider("PagedStateStoreProvide
 
   private def tableOf(wanted: Long): PagedTable = {
     val before = newest.get(stateStoreId)
-    val handed = if (before == null || (before eq this)) None else before.handOver(wanted, layout)
+    val handed = if (before == null || (before eq this)) None else before.passTable(wanted, layout)
     handed.getOrElse(files.read(wanted, newTable))
   }
 

@@ -116,7 +116,7 @@ private[state] final class PagedTable(
     var index = 0
     while (index < touched.size) {
       val id = touched.idAt(index)
-      if (ids.addressOf(id) == 0) ids.giveBack(id)
+      if (ids.addressOf(id) == 0) ids.freeId(id)
       index += 1
     }
     touched.clear()
@@ -146,7 +146,7 @@ private[state] final class PagedTable(
       } else {
         if (ids.addressOf(id) != 0)
           unlink(id, pages.readKey(ids.addressOf(id), storedKey).hashCode)
-        ids.giveBack(id)
+        ids.freeId(id)
       }
       index -= 1
     }
@@ -156,7 +156,7 @@ private[state] final class PagedTable(
   /** Returns the changes since [[begin]]. */
   def changes(): StateView = {
     // addresses of put entries from the start, addresses of removed entries from the end
-    val addresses = memory.zerosForNow(touched.size)
+    val addresses = memory.temporaryZeros(touched.size)
     var (numPut, end) = (0, addresses.length)
     var index = 0
     while (index < touched.size) {
@@ -215,14 +215,14 @@ private[state] final class PagedTable(
 
   private def linkPrefix(id: Int, prefix: UnsafeRow, hash: Int): Unit = {
     val place = findPrefix(prefix, hash)
-    ids.putBefore(id, if (place < 0) -1 else prefixSlots.idAt(place))
+    ids.linkBefore(id, if (place < 0) -1 else prefixSlots.idAt(place))
     if (place < 0) prefixSlots.add(hash, id) else prefixSlots.setIdAt(place, id)
   }
 
   private def unlink(id: Int, hash: Int): Unit = {
     slots.removeAt(placeOf(slots, id, hash))
     if (hasPrefixes) {
-      ids.takeFromChain(id)
+      ids.unlinkFromChain(id)
       if (ids.previous(id) < 0) {
         val next = ids.next(id)
         val place = placeOf(prefixSlots, id, pages.hashAt(ids.addressOf(id)))

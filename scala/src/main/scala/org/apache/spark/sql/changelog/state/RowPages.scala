@@ -132,7 +132,7 @@ private[state] final class RowPages(largestPage: Int, memory: StateMemory) {
       if (pages(number) != null && number != tail && wanted(number) < used(number) / 2) {
         left -= wanted(number)
         allowance = math.max(0, allowance - wanted(number))
-        if (wanted(number) > 0) evacuate(number, isWanted, move)
+        if (wanted(number) > 0) moveToFile(number, isWanted, move)
         drop(number)
       }
       number += 1
@@ -146,7 +146,7 @@ private[state] final class RowPages(largestPage: Int, memory: StateMemory) {
   /** Returns the current records, unaffected by later writes. */
   def view(): View = new View(Arrays.copyOf(pages, numPages))
 
-  private def evacuate(
+  private def moveToFile(
       number: Int,
       isWanted: (Int, Long) => Boolean,
       move: (Int, Long) => Unit): Unit = {
@@ -224,7 +224,7 @@ private[state] final class RowPages(largestPage: Int, memory: StateMemory) {
 
   /** Moves the oldest pages to files until the heap has room. The page being written stays. */
   private def makeRoom(): Unit =
-    while (onHeap.size > 1 && memory.isScarce(0)) {
+    while (onHeap.size > 1 && memory.exceedsLimit(0)) {
       val number = onHeap.poll()
       if (number == tail) onHeap.add(number)
       else

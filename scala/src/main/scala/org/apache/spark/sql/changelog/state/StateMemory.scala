@@ -35,7 +35,7 @@ private[state] final class StateMemory(
     with Logging {
   import StateMemory._
 
-  private val used = new Used
+  private val used = new UsedMemory
   // frees the memory of a table that was never closed, when no object refers to the table
   private val forgotten = cleaner.register(this, used)
   private var isLogged = false
@@ -45,13 +45,13 @@ private[state] final class StateMemory(
   def numFileBytes: Long = used.files.get
 
   /** Returns whether the heap has no room for `more` bytes of this table. */
-  def isScarce(more: Long): Boolean =
+  def exceedsLimit(more: Long): Boolean =
     !isDiskFull && heap.get + more > limit && used.heap.get + more > limit / math.max(
       1,
       tables.get)
 
   /** Returns whether an array of this size may find no contiguous room in a heap with enough room in total. */
-  private def isUnwieldy(size: Long): Boolean = !isDiskFull && size > limit / LargestShare
+  private def isTooLargeForHeap(size: Long): Boolean = !isDiskFull && size > limit / LargestShare
 
   def takeHeap(bytes: Long): Unit = used.takeHeap(bytes)
 
@@ -69,17 +69,17 @@ private[state] final class StateMemory(
   }
 
   def zeros(length: Int): LongBlock = {
-    val block = zerosForNow(length)
+    val block = temporaryZeros(length)
     if (block.isInFile) takeFile(block.numBytes) else takeHeap(block.numBytes)
     block
   }
 
   /** Returns zeros for a short time, which are not counted. */
-  def zerosForNow(length: Int): LongBlock = {
+  def temporaryZeros(length: Int): LongBlock = {
     val size = 8L * length
     val inFile =
       if (size < fileSize / 1024 || size > Int.MaxValue) None
-      else if (isScarce(size) || isUnwieldy(size))
+      else if (exceedsLimit(size) || isTooLargeForHeap(size))
         intoFile(LongBlock.inFile(length, directory()))
       else None
     inFile.getOrElse(LongBlock.onHeap(length))
@@ -132,7 +132,7 @@ private[state] object StateMemory {
   def unlimited: StateMemory = new StateMemory(Long.MaxValue, () => sys.error("no limit"), "")
 
   /** The memory used by a table. */
-  private final class Used extends Runnable {
+  private final class UsedMemory extends Runnable {
     val heap = new AtomicLong
     val files = new AtomicLong
     private var isOver = false

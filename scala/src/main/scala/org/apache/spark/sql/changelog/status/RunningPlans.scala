@@ -44,7 +44,7 @@ object RunningPlans {
   @volatile private var begun: StreamingQuery => Unit = _ => ()
 
   /** Sets the listener for new runs. */
-  def whenBegun(tell: StreamingQuery => Unit): Unit = begun = tell
+  def onQueryStart(tell: StreamingQuery => Unit): Unit = begun = tell
 
   /** Registers a `to_changelog` of a query. Called in the first batch of a run. */
   def note(stream: StreamingQuery, tree: ExplainNode, operators: Seq[(Long, String)]): Unit = {

@@ -53,7 +53,7 @@ private class DeltaBatches(
   }
 
   /** Returns a version whose rows were written neither by a batch nor by the generation, but by another writer. */
-  def ofOthers: Option[Long] = commits
+  def otherWriterVersion: Option[Long] = commits
     .find(commit => commit.changesRows && commit.batchOf(queryId).isEmpty && !begins(commit))
     .map(_.version)
 

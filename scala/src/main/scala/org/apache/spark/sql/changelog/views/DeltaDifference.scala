@@ -57,11 +57,11 @@ private class DeltaDifference(
       if (added.fieldNames.contains(name)) lit(null).cast(rows.schema(name).dataType).as(name)
       else quoted(name)
     }
-    val before = there.where(within).select(known :+ lit(1L).as(Were) :+ lit(0L).as(Are): _*)
-    val after = rows.select(columns(names) :+ lit(0L).as(Were) :+ lit(1L).as(Are): _*)
+    val before = there.where(within).select(known :+ lit(1L).as(OldSide) :+ lit(0L).as(NewSide): _*)
+    val after = rows.select(columns(names) :+ lit(0L).as(OldSide) :+ lit(1L).as(NewSide): _*)
     NetRows
-      .summed(before.union(after), names, Were, Are)
-      .where(col(Were) =!= col(Are))
+      .summed(before.union(after), names, OldSide, NewSide)
+      .where(col(OldSide) =!= col(NewSide))
       .localCheckpoint()
   }
 
@@ -69,11 +69,11 @@ private class DeltaDifference(
 
   /** Writes the changes as the first batch of `application`, without `MERGE` if the table allows. */
   def write(application: String): Unit = {
-    val isReplaced = if (key.isEmpty) lit(false) else max(Are).over(ofKey) > 0
+    val isReplaced = if (key.isEmpty) lit(false) else max(NewSide).over(ofKey) > 0
     val net = counted
       .withColumn(Replaced, isReplaced)
-      .where(col(Are) > 0 || !col(Replaced))
-      .select(columns(names) :+ (col(Are) - col(Were)).as(Net): _*)
+      .where(col(NewSide) > 0 || !col(Replaced))
+      .select(columns(names) :+ (col(NewSide) - col(OldSide)).as(Net): _*)
     val identity = RowMerge.identity(rows.schema, key.getOrElse(names), key.nonEmpty)
     val writer = DeltaWriter.find(session, table, identity, application)
     if (!writer.exists(_.write(net, 0))) merge()
@@ -91,17 +91,17 @@ private class DeltaDifference(
 
   /** Pairs each counted row with the replaced row, and omits the replaced rows. */
   private def paired(counted: DataFrame): DataFrame = {
-    val isPair = sum(Were).over(ofKey) === 1 && sum(Are).over(ofKey) === 1
-    val replaced = first(when(col(Were) > 0, row), ignoreNulls = true).over(ofKey)
+    val isPair = sum(OldSide).over(ofKey) === 1 && sum(NewSide).over(ofKey) === 1
+    val replaced = first(when(col(OldSide) > 0, row), ignoreNulls = true).over(ofKey)
     counted
       .withColumn(Replaced, when(if (key.isEmpty) lit(false) else isPair, replaced))
-      .where(col(Replaced).isNull || col(Are) > 0)
+      .where(col(Replaced).isNull || col(NewSide) > 0)
   }
 
   private def asSteps(paired: DataFrame): DataFrame = {
     def step(isGone: Boolean, before: Column) = struct(lit(isGone).as(Gone), before.as(Before))
-    val go = array_repeat(step(isGone = true, row), least(col(Were), lit(1L)).cast("INT"))
-    val come = array_repeat(step(isGone = false, col(Replaced)), col(Are).cast("INT"))
+    val go = array_repeat(step(isGone = true, row), least(col(OldSide), lit(1L)).cast("INT"))
+    val come = array_repeat(step(isGone = false, col(Replaced)), col(NewSide).cast("INT"))
     // An added column takes its comment from this metadata.
     val values = names.map(name => quoted(name).as(name, rows.schema(name).metadata))
     paired
@@ -113,8 +113,8 @@ private class DeltaDifference(
 }
 
 private object DeltaDifference {
-  private val Were = "_changelog_were"
-  private val Are = "_changelog_are"
+  private val OldSide = "_changelog_were"
+  private val NewSide = "_changelog_are"
   private val Replaced = "_changelog_replaced"
   private val Step = "_changelog_step"
 

@@ -122,20 +122,20 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
       queryId: Option[String]): Unit = {
     val selected = columnsOf(view, rows)
     val partitions = how match {
-      case Replacement.Anew => new DeltaLayout(view).partitions
+      case Replacement.RecreateTable => new DeltaLayout(view).partitions
       case _ => EmptyPartitions.columnsOf(session.table(view.sql))
     }
     val shown = EmptyPartitions.refuse(selected, partitions, view.sql)
     how match {
-      case Replacement.Anew => remake(view, shown, queryId)
+      case Replacement.RecreateTable => recreateTable(view, shown, queryId)
       // An empty table differs in all rows.
-      case Replacement.OfDifference(key)
+      case Replacement.DifferingRows(key)
           if DeltaDifference.isPossible(shown.schema) && !session.table(view.sql).isEmpty =>
         val difference = new DeltaDifference(rows.sparkSession, view.sql, shown, key)
         inPlace(view, rows.sparkSession) {
-          if (difference.isEmpty) showSame(view, difference.added) else difference.merge()
+          if (difference.isEmpty) recordGeneration(view, difference.added) else difference.merge()
         }
-      case Replacement.Within(condition, key) =>
+      case Replacement.RowsWhere(condition, key) =>
         val writing = rows.sparkSession
         if (!DeltaDifference.isPossible(shown.schema)) {
           inPlace(view, writing, queryId)(shown.writeTo(view.sql).overwrite(condition))
@@ -168,7 +168,7 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
       rows.col(quoteIdentifier(name)).as(name, view.schema(name).metadata)
     }: _*)
 
-  private def remake(view: KeptView, rows: DataFrame, queryId: Option[String]): Unit = {
+  private def recreateTable(view: KeptView, rows: DataFrame, queryId: Option[String]): Unit = {
     val layout = new DeltaLayout(view).check()
     val writer = layout(rows.writeTo(view.sql).using("delta"))
     val made = propertiesOf(view).foldLeft(writer) { case (writer, (key, value)) =>
@@ -191,7 +191,7 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
   }
 
   /** Records the generation without new rows, because Delta skips a commit without row changes. */
-  private def showSame(view: KeptView, added: StructType): Unit =
+  private def recordGeneration(view: KeptView, added: StructType): Unit =
     if (added.isEmpty) set(view, ViewDefinition.Generation -> view.definition.generation.get)
     else {
       session.sql(s"ALTER TABLE ${view.sql} ADD COLUMNS (${added.toDDL})")
@@ -228,7 +228,7 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
   }
 
   /** Does nothing, because one commit changes rows and definition together. */
-  override def settle(view: KeptView): Unit = ()
+  override def recover(view: KeptView): Unit = ()
 
   /** Writes the term into the properties. Delta rejects a commit concurrent with a change of properties. */
   override def fence(view: KeptView, term: Long): Unit =
@@ -245,7 +245,7 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
       queryId: String,
       since: Option[Long]): Option[Long] = {
     val generation = view.definition.folder.getName
-    new DeltaBatches(session, view.sql, generation, queryId, since.fold(0L)(_ + 1)).ofOthers
+    new DeltaBatches(session, view.sql, generation, queryId, since.fold(0L)(_ + 1)).otherWriterVersion
   }
 
   override def changes(view: KeptView, from: Long, to: Option[Long]): DataFrame = {
@@ -316,7 +316,7 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
 object DeltaStorage {
 
   /** Returns the path of the generation named by the properties, below the table's current location. */
-  def anchored(table: Path, generation: String): String =
+  def currentPathOf(table: Path, generation: String): String =
     new Path(new Path(table, Folder), new Path(generation).getName).toString
 
   /**

@@ -13,18 +13,18 @@ import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 /**
  * RefreshFailure: why a refresh failed, as far as the cause decides the next step.
  *
- * @param asksForAll
+ * @param requiresRecompute
  *   the changes are lost, but all rows can be read
  * @param isOfRows
  *   the query fails for some values, such as a divisor of zero. The rows may be corrected.
  */
 final case class RefreshFailure(
     error: Throwable,
-    asksForAll: Boolean = false,
+    requiresRecompute: Boolean = false,
     isOfRows: Boolean = false)
 
 object RefreshFailure {
-  private def asking(error: Throwable) = RefreshFailure(error, asksForAll = true)
+  private def requiringRecompute(error: Throwable) = RefreshFailure(error, requiresRecompute = true)
 
   def of(error: Throwable): RefreshFailure = {
     val causes = Iterator.iterate(error)(_.getCause).takeWhile(_ != null).take(Deepest).toSeq
@@ -35,17 +35,17 @@ object RefreshFailure {
     conditions
       .collectFirst {
         case (condition, named: Throwable) if ChangesLost(condition) =>
-          asking(named)
+          requiringRecompute(named)
         case (Delta.OtherTable, named: Throwable) =>
-          asking(
+          requiringRecompute(
             analysis(
               "CHANGELOG_READ_TABLE_REPLACED",
               "cause" -> named.getMessage.linesIterator.next()))
         case (condition, named: Throwable) if condition.endsWith(OtherType) =>
-          asking(
+          requiringRecompute(
             analysis("CHANGELOG_READ_TABLE_REPLACED", "cause" -> firstSentence(named.getMessage)))
         case (condition, named: Throwable) if Delta.LogGone(condition) =>
-          asking(
+          requiringRecompute(
             analysis("CHANGELOG_TABLE_FILES_GONE", "cause" -> firstSentence(named.getMessage)))
         case (condition, named: Throwable) if Delta.OnlyAppends(condition) =>
           RefreshFailure(
@@ -57,7 +57,7 @@ object RefreshFailure {
         val isGone = conditions.map(_._1).exists(_.endsWith("FILE_NOT_EXIST"))
         if (isGone || causes.exists(_.isInstanceOf[FileNotFoundException])) {
           val file = causes.last.getMessage.linesIterator.next()
-          asking(analysis("CHANGELOG_TABLE_FILES_GONE", "cause" -> file))
+          requiringRecompute(analysis("CHANGELOG_TABLE_FILES_GONE", "cause" -> file))
         } else if (conditions.exists { case (_, named) => hasStateOfRows(named) })
           RefreshFailure(error, isOfRows = true)
         else RefreshFailure(error)

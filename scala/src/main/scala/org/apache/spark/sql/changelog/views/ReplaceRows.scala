@@ -15,18 +15,18 @@ import org.apache.spark.sql.changelog.views.history.RefreshReport
 /**
  * Replacement: how the rows of another generation replace the rows shown by a view.
  *
- * @param isOfAll
+ * @param replacesAllRows
  *   whether the shown rows are irrelevant
  */
-sealed abstract class Replacement(val isOfAll: Boolean)
+sealed abstract class Replacement(val replacesAllRows: Boolean)
 
 object Replacement {
 
   /** Recreates the table, because the definition or the columns changed. Readers of the changes see another table. */
-  case object Anew extends Replacement(isOfAll = true)
+  case object RecreateTable extends Replacement(replacesAllRows = true)
 
   /** Replaces the whole table. */
-  case object OfAll extends Replacement(isOfAll = true)
+  case object AllRows extends Replacement(replacesAllRows = true)
 
   /**
    * Replaces only the differing rows. New columns come last, with NULL in the old rows.
@@ -34,7 +34,7 @@ object Replacement {
    * @param key
    *   key columns of the new rows, if known. A row with an existing key is an update.
    */
-  case class OfDifference(key: Option[Seq[String]]) extends Replacement(isOfAll = false)
+  case class DifferingRows(key: Option[Seq[String]]) extends Replacement(replacesAllRows = false)
 
   /**
    * Replaces the differing rows among the rows under a condition, and leaves the remaining rows.
@@ -44,8 +44,8 @@ object Replacement {
    * @param key
    *   key columns, if known
    */
-  case class Within(condition: Column, key: Option[Seq[String]])
-      extends Replacement(isOfAll = false)
+  case class RowsWhere(condition: Column, key: Option[Seq[String]])
+      extends Replacement(replacesAllRows = false)
 }
 
 /**
@@ -61,28 +61,28 @@ private[views] class ReplaceRows(
       rows: DataFrame,
       how: Replacement,
       queryId: Option[String] = None): Unit = how match {
-    case _: Replacement.OfDifference | _: Replacement.Within =>
+    case _: Replacement.DifferingRows | _: Replacement.RowsWhere =>
       val before = storage.version(staged)
       storage.replace(staged, rows, how, queryId)
       // The rows are visible even if a user has switched off the table's change feed.
-      try tell(storage.changes(staged, before + 1, None))
-      catch { case NonFatal(_) => tellAll(staged) }
+      try reportChanges(storage.changes(staged, before + 1, None))
+      catch { case NonFatal(_) => reportAllRows(staged) }
     case _ =>
       storage.replace(staged, rows, how, queryId)
-      tellAll(staged)
+      reportAllRows(staged)
   }
 
   /** Writes the first rows of an empty view. */
   def fill(view: KeptView, rows: DataFrame, queryId: String): Unit = {
     storage.fill(view, rows, queryId)
-    tellAll(view)
+    reportAllRows(view)
   }
 
   /** Reports all rows as written. The count is cheap, because formats store their number of rows. */
-  private def tellAll(shown: KeptView): Unit = report.wrote(session.table(shown.sql).count())
+  private def reportAllRows(shown: KeptView): Unit = report.wrote(session.table(shown.sql).count())
 
   /** Reports the rows inserted and deleted, as a reader of the view's changes sees them. */
-  private def tell(changes: DataFrame): Unit = {
+  private def reportChanges(changes: DataFrame): Unit = {
     val kinds = Seq(RowKind.Insert, RowKind.UpdateAfter).map(RowKind.ChangeTypes(_))
     val comes = col(RowKind.ChangeTypeColumnName).isin(kinds: _*)
     val counted = changes.agg(count_if(comes), count_if(!comes)).head()

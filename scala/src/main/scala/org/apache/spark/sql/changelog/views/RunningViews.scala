@@ -20,7 +20,7 @@ object RunningViews {
   private case class Running(view: KeptView, query: StreamingQuery, report: RefreshReport) {
     def stop(): Unit = {
       query.stop()
-      ViewLeases.letGo(view)
+      ViewLeases.releaseIfUnused(view)
     }
   }
 
@@ -28,7 +28,7 @@ object RunningViews {
     val report = new RefreshReport
     report.isFor("started", "START")
     queries.put(key(view), Running(view, query, report))
-    ViewLeases.keep(view, query)
+    ViewLeases.handTo(view, query)
   }
 
   /** Returns the view's query if the query runs. */

@@ -104,7 +104,7 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
         if (queryId.isDefined) Snapshots.newPath(folder, 0)
         else new Path(folder, SnapshotStorage.Initial)
       val all = how match {
-        case Replacement.Within(condition, _) =>
+        case Replacement.RowsWhere(condition, _) =>
           rows.sparkSession.table(view.sql).where(!condition).unionByName(rows)
         case _ => rows
       }
@@ -115,9 +115,9 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
   }
 
   override def fill(view: KeptView, rows: DataFrame, queryId: String): Unit =
-    replace(view, rows, Replacement.OfAll, Some(queryId))
+    replace(view, rows, Replacement.AllRows, Some(queryId))
 
-  override def settle(view: KeptView): Unit = SnapshotStorage.alone {
+  override def recover(view: KeptView): Unit = SnapshotStorage.alone {
     val isBehind = new SnapshotVersions(session, view).last.exists(_._1 > version(view))
     if (isBehind) {
       Fence.check("publish")

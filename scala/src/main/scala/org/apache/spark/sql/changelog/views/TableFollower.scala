@@ -39,22 +39,22 @@ import org.apache.spark.sql.changelog.sources.tables._
  *   reads materialized views
  */
 class TableFollower(session: SparkSession, keepsCopies: Boolean, reader: ViewReader) {
-  private val sources = mutable.LinkedHashMap.empty[String, (FollowedWay, DataSource)]
-  private val left = mutable.LinkedHashMap.empty[String, String]
+  private val sources = mutable.LinkedHashMap.empty[String, (TableTracking, DataSource)]
+  private val unfollowedReasons = mutable.LinkedHashMap.empty[String, String]
 
   /** Returns the followed tables. */
-  def followed: Seq[FollowedWay] = sources.values.map(_._1).toSeq
+  def followed: Seq[TableTracking] = sources.values.map(_._1).toSeq
 
   /** Returns the unfollowed tables, each with the reason. */
-  def others: Seq[(String, String)] = left.toSeq
+  def unfollowed: Seq[(String, String)] = unfollowedReasons.toSeq
 
   /** Returns whether a stream reads a followed table. */
-  def made(stream: StreamingRelation): Boolean = stream.sourceName == TableSourceProvider.Name
+  def readsFollowedTable(stream: StreamingRelation): Boolean = stream.sourceName == TableSourceProvider.Name
 
   def apply(plan: LogicalPlan): LogicalPlan = plan match {
     case source: FromChangelog if source.streaming => source
     case changes: FromChangelog =>
-      tablesIn(changes).foreach(left(_) = "it is read by from_changelog without STREAM")
+      tablesIn(changes).foreach(unfollowedReasons(_) = "it is read by from_changelog without STREAM")
       changes
     case table: LookupTable =>
       table
@@ -104,10 +104,10 @@ class TableFollower(session: SparkSession, keepsCopies: Boolean, reader: ViewRea
   private def follow(relation: LogicalPlan, view: Option[String]): LogicalPlan =
     if (FollowedTables.isFixed(relation)) relation
     else
-      FollowedTables.wayOf(session, relation, view, keepsCopies) match {
-        case Right(way) => changesOf(way, relation)
+      FollowedTables.trackingOf(session, relation, view, keepsCopies) match {
+        case Right(tracking) => changesOf(tracking, relation)
         case Left(reason) =>
-          left(FollowedTables.describe(relation)) = reason
+          unfollowedReasons(FollowedTables.describe(relation)) = reason
           relation
       }
 
@@ -115,15 +115,15 @@ class TableFollower(session: SparkSession, keepsCopies: Boolean, reader: ViewRea
     case relation if FollowedTables.isTable(relation) => FollowedTables.describe(relation)
   }
 
-  private def changesOf(way: FollowedWay, relation: LogicalPlan): LogicalPlan = {
+  private def changesOf(tracking: TableTracking, relation: LogicalPlan): LogicalPlan = {
     // Readers of a table share a source, and therefore read the same version.
     val source = sources.getOrElseUpdate(
-      way.name,
-      (way, DataSource(session, TableSourceProvider.Name, options = way.options)))
+      tracking.name,
+      (tracking, DataSource(session, TableSourceProvider.Name, options = tracking.options)))
     val kind = AttributeReference(RowKind.ChangeTypeColumnName, StringType, nullable = false)()
-    val output = if (way.rowsOnlyCome) relation.output else relation.output :+ kind
+    val output = if (tracking.tracksOnlyInserts) relation.output else relation.output :+ kind
     val stream = StreamingRelation(source._2, TableSourceProvider.Name, output)
-    if (way.rowsOnlyCome) stream
-    else FromChangelogFunction.ofChanges(stream, kind.name, way.key)
+    if (tracking.tracksOnlyInserts) stream
+    else FromChangelogFunction.ofChanges(stream, kind.name, tracking.key)
   }
 }

@@ -18,7 +18,7 @@ import org.apache.spark.sql.types._
 
 import org.apache.spark.sql.changelog.checkpoint.BatchLogs
 import org.apache.spark.sql.changelog.identity.{CheckSameQuery, QueryRecord, QueryRecordFile}
-import org.apache.spark.sql.changelog.sources.tables.{FollowedTables, FollowedWay, TableVersion}
+import org.apache.spark.sql.changelog.sources.tables.{FollowedTables, TableTracking, TableVersion}
 
 /**
  * TouchedPartitions: the partitions of a table changed since the last refresh of a view, and the view's rows computed
@@ -69,16 +69,16 @@ private[views] class TouchedPartitions(query: ViewQuery, checkpoint: Path) {
   }
 
   private def changed(before: Readings, after: Readings): Option[Touched] = {
-    val ways = query.followed.map(way => way.name -> way).toMap
+    val trackings = query.followed.map(tracking => tracking.name -> tracking).toMap
     // A table with two reads may have been read at two versions.
     val both = before.toSeq.collect { case (table, Seq(from)) =>
-      after.get(table).collect { case Seq(until) => (ways(table), from, until) }
+      after.get(table).collect { case Seq(until) => (trackings(table), from, until) }
     }.flatten
-    val changed = both.filterNot { case (way, from, until) =>
-      FollowedTables.isSameVersion(session, way, from, until)
+    val changed = both.filterNot { case (tracking, from, until) =>
+      FollowedTables.isSameVersion(session, tracking, from, until)
     }
     changed match {
-      case Seq((_, from, until)) if both.size == ways.size => touched(from._2, until._2)
+      case Seq((_, from, until)) if both.size == trackings.size => touched(from._2, until._2)
       case _ => None
     }
   }
@@ -89,11 +89,11 @@ private[views] class TouchedPartitions(query: ViewQuery, checkpoint: Path) {
       .groupBy { case (_, version) => version.table }
 
   private def touched(from: TableVersion, until: TableVersion): Option[Touched] = {
-    val ofTable = candidates.filter(_.way.name == from.table)
+    val ofTable = candidates.filter(_.tracking.name == from.table)
     for {
       first <- ofTable.headOption
-      changed <- FollowedTables.changedPartitions(session, first.way, from, until)
-      listed <- FollowedTables.listed(session, first.way)
+      changed <- FollowedTables.changedPartitions(session, first.tracking, from, until)
+      listed <- FollowedTables.listed(session, first.tracking)
       sizes = ofTable.map(new Touched(_, changed)).map(one => one -> one.bytesIn(listed))
       (best, bytes) = sizes.minBy(_._2)
       if bytes * MostOfTable <= listed.sizeInBytes
@@ -123,7 +123,7 @@ private[views] object TouchedPartitions {
    *   the same column as a function of the partition columns
    */
   private case class Candidate(
-      way: FollowedWay,
+      tracking: TableTracking,
       stream: LogicalPlan,
       partitions: Seq[Attribute],
       column: String,
@@ -165,7 +165,7 @@ private[views] object TouchedPartitions {
     }
 
     /** Restricts the read to the rows of changed partitions. */
-    def restrict(delivered: RowsAtOnce.Read): RowsAtOnce.Read = {
+    def restrict(delivered: RowsByBatchPlan.Read): RowsByBatchPlan.Read = {
       def isOfTable(stream: LogicalPlan) = stream.outputSet == candidate.stream.outputSet
       require(delivered.count { case (stream, _) => isOfTable(stream) } == 1)
       delivered.map {
@@ -178,27 +178,27 @@ private[views] object TouchedPartitions {
     }
 
     def describe: String =
-      s"${changed.size} partitions of ${candidate.way.name} have changed: " +
+      s"${changed.size} partitions of ${candidate.tracking.name} have changed: " +
         s"rows of ${values.size} values of ${candidate.column} were recomputed"
   }
 
   /** Returns the tables with recomputable partitions, each with the view columns that select the rows to replace. */
   def columnsOf(query: ViewQuery): Seq[(String, Seq[String])] =
-    candidatesOf(query).groupMap(_.way.name)(_.column).toSeq.sortBy(_._1)
+    candidatesOf(query).groupMap(_.tracking.name)(_.column).toSeq.sortBy(_._1)
 
   private def candidatesOf(query: ViewQuery): Seq[Candidate] =
     if (query.readsTime || query.whyNotRecomputable.nonEmpty || query.views.nonEmpty) Nil
     else {
-      val plan = RowsAtOnce.withoutChanges(query.analyzed)
-      query.followed.flatMap { way =>
-        plan.collectWithSubqueries { case leaf if reads(leaf, way.name) => leaf } match {
+      val plan = RowsByBatchPlan.withoutChanges(query.analyzed)
+      query.followed.flatMap { tracking =>
+        plan.collectWithSubqueries { case leaf if reads(leaf, tracking.name) => leaf } match {
           case Seq(stream) =>
-            val columns = partitionColumns(query.session, way, stream)
+            val columns = partitionColumns(query.session, tracking, stream)
             val derived = if (columns.isEmpty) None else derivedColumns(plan, stream, columns)
             derived.toSeq.flatMap(_.map { case (column, value) =>
               // The value fails at most for rows that the query filters out.
               val safe = if (value.isInstanceOf[Attribute]) value else TryEval(value)
-              Candidate(way, stream, columns, column.name, safe)
+              Candidate(tracking, stream, columns, column.name, safe)
             })
           case _ => None
         }
@@ -207,9 +207,9 @@ private[views] object TouchedPartitions {
 
   private def partitionColumns(
       session: SparkSession,
-      way: FollowedWay,
+      tracking: TableTracking,
       stream: LogicalPlan): Seq[Attribute] = {
-    val schema = FollowedTables.partitionsOf(session, way)
+    val schema = FollowedTables.partitionsOf(session, tracking)
     val found = schema.flatMap(field => stream.output.find(_.name == field.name))
     if (found.size == schema.size && schema.forall(field => isPlain(field.dataType))) found
     else Nil
@@ -217,7 +217,7 @@ private[views] object TouchedPartitions {
 
   private def reads(leaf: LogicalPlan, table: String): Boolean = leaf match {
     case stream: StreamingRelation =>
-      stream.dataSource.options.get(FollowedWay.Table).contains(table)
+      stream.dataSource.options.get(TableTracking.Table).contains(table)
     case _ => false
   }
 

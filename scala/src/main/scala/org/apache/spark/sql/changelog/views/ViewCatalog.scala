@@ -126,7 +126,7 @@ class ViewCatalog(session: SparkSession) {
       val own =
         ViewDefinition.fromProperties(properties).filter(DeltaStorage.isOf(session, _, location))
       own.map { definition =>
-        val generation = definition.generation.map(DeltaStorage.anchored(location, _))
+        val generation = definition.generation.map(DeltaStorage.currentPathOf(location, _))
         KeptView(
           name,
           CatalogV2Util.v2ColumnsToStructType(table.columns()),

@@ -170,7 +170,7 @@ case class ViewDefinition(
   def partitions: Option[String] = settings.get(Rescaling.Partitions)
 
   /** Returns the definition for an existing view. By default, the number of partitions stays as is. */
-  def goingOn(before: ViewDefinition): ViewDefinition = copy(
+  def continuing(before: ViewDefinition): ViewDefinition = copy(
     generation = before.generation,
     otherCheckpoint = before.otherCheckpoint,
     settings = before.settings.filter(_._1 == Rescaling.Partitions) ++ settings)

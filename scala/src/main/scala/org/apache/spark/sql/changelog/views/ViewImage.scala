@@ -67,8 +67,8 @@ class ViewImage private (
       ViewStorage.discarding(creator, restored) {
         fork(restored.definition.checkpoint)
         val how =
-          if (restored.beginsWithColumnsOf(into)) Replacement.OfDifference(key)
-          else Replacement.Anew
+          if (restored.beginsWithColumnsOf(into)) Replacement.DifferingRows(key)
+          else Replacement.RecreateTable
         val staged = storage.stage(restored, rows, batch)
         new ReplaceRows(creator, storage, report)(restored, staged, how)
       }
@@ -86,7 +86,7 @@ class ViewImage private (
     fork(Savepoints.checkpointIn(folder))
     rows.write.format(formatOf(view)).save(rowsIn(folder).toString)
     val noted =
-      Noted(view.name.nameParts, view.definition.toProperties, view.schema.json, batch, key)
+      StoredImage(view.name.nameParts, view.definition.toProperties, view.schema.json, batch, key)
     file(session, folder).write(Serialization.write(noted))
   }
 }
@@ -94,7 +94,7 @@ class ViewImage private (
 object ViewImage {
   private implicit val formats: Formats = Serialization.formats(NoTypeHints)
 
-  private case class Noted(
+  private case class StoredImage(
       name: Seq[String],
       properties: Map[String, String],
       schema: String,
@@ -129,7 +129,7 @@ object ViewImage {
 
   /** Returns the image written into a folder, if complete. */
   def read(session: SparkSession, folder: Path): Option[ViewImage] =
-    file(session, folder).find().map(Serialization.read[Noted](_)).map { noted =>
+    file(session, folder).find().map(Serialization.read[StoredImage](_)).map { noted =>
       val schema = DataType.fromJson(noted.schema).asInstanceOf[StructType]
       val name = noted.name match {
         case Seq(catalog, database, table) =>

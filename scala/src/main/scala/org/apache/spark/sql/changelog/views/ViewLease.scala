@@ -67,7 +67,7 @@ private[views] final class ViewLease private (
 
   override def check(): Unit =
     if (lost || !isReleased && !isCurrent) {
-      lose()
+      markLost()
       throw analysis("CHANGELOG_VIEW_LEASE_LOST", "view" -> view)
     }
 
@@ -77,14 +77,14 @@ private[views] final class ViewLease private (
 
   /** Lets a further statement write, and returns whether the lease still holds. */
   def use(): Boolean = synchronized {
-    letGo()
-    val goesOn = !hasEnded && !lost
-    if (goesOn) statement = Some(Thread.currentThread())
-    goesOn
+    releaseIfUnused()
+    val isHeld = !hasEnded && !lost
+    if (isHeld) statement = Some(Thread.currentThread())
+    isHeld
   }
 
   /** Hands the lease to a query until the query ends. */
-  def keep(by: StreamingQuery): Unit = synchronized {
+  def handTo(by: StreamingQuery): Unit = synchronized {
     query = Some(by)
     holder = holder.copy(isKept = true)
     write()
@@ -93,11 +93,11 @@ private[views] final class ViewLease private (
   /** Ends the use of the lease by the statement. */
   def release(): Unit = synchronized {
     statement = None
-    letGo()
+    releaseIfUnused()
   }
 
   /** Ends the lease before the view is removed. Another renewal would create the view's folder again. */
-  def leave(): Unit = synchronized {
+  def endForRemoval(): Unit = synchronized {
     isReleased = true
     ended = true
     renewals.cancel(false)
@@ -105,46 +105,46 @@ private[views] final class ViewLease private (
   }
 
   /** Ends the lease in the view's new folder. */
-  def endAt(session: SparkSession, moved: KeptView): Unit = synchronized {
+  def endInNewHome(session: SparkSession, moved: KeptView): Unit = synchronized {
     val there = termsOf(session, moved, leaseMillis)
-    telling(if (there.last.contains(term)) there.write(term, holder.copy(hasEnded = true)))
+    loggingFailure(if (there.last.contains(term)) there.write(term, holder.copy(hasEnded = true)))
   }
 
   /** Ends the lease, unless a statement or a query still uses the lease. */
-  def letGo(): Unit = synchronized {
+  def releaseIfUnused(): Unit = synchronized {
     if (statement.isEmpty && !query.exists(_.isActive)) {
       if (!ended) {
         ended = true
         renewals.cancel(false)
         holder = holder.copy(hasEnded = true)
         // A dropped view has no lease files. If the write fails, other processes wait until the lease expires.
-        telling(if (!lost && terms.last.contains(term)) terms.write(term, holder))
+        loggingFailure(if (!lost && terms.last.contains(term)) terms.write(term, holder))
       }
     }
   }
 
   /** Logs a failed write. The next renewal may succeed before the lease expires. */
-  private def telling(write: => Unit): Unit =
+  private def loggingFailure(write: => Unit): Unit =
     try write
     catch { case NonFatal(error) => logWarning(log"Could not write the lease of a view", error) }
 
   private def renew(): Unit = synchronized {
-    telling {
-      letGo()
+    loggingFailure {
+      releaseIfUnused()
       if (!hasEnded) write()
     }
   }
 
   private def write(): Unit = {
     val last = terms.last
-    if (last.exists(_ > term) || last.flatMap(terms.read).exists(_.owner != holder.owner)) lose()
+    if (last.exists(_ > term) || last.flatMap(terms.read).exists(_.owner != holder.owner)) markLost()
     else if (last.nonEmpty) {
       holder = holder.copy(renewals = holder.renewals + 1)
       terms.write(term, holder)
     }
   }
 
-  private def lose(): Unit = synchronized {
+  private def markLost(): Unit = synchronized {
     if (!lost) {
       logWarning(log"A view is written by another process now: this one was held up for too long")
       lost = true
@@ -169,7 +169,7 @@ private[views] object ViewLease extends Logging {
   val RunningElsewhere = "CHANGELOG_VIEW_IS_RUNNING_ELSEWHERE"
 
   private val RenewalsOfLease = 6
-  private val Moment = 50L
+  private val PollMillis = 50L
   private val Process = ManagementFactory.getRuntimeMXBean.getName
 
   /** Several threads, because one hanging file system must not delay the remaining leases. */
@@ -260,7 +260,7 @@ private[views] object ViewLease extends Logging {
       def read() = file(number).find().map(Serialization.read[Holder](_))
       // Some file systems replace neither a file, nor a file together with its checksum, atomically.
       def again() = {
-        Thread.sleep(Moment)
+        Thread.sleep(PollMillis)
         read()
       }
       try read().orElse(again())

@@ -31,14 +31,14 @@ object ViewLeases {
     val catalog = new ViewCatalog(session)
     of(session, catalog.get(name)) {
       val view = catalog.get(name)
-      ViewStorage(session, view.definition.provider).settle(view)
-      ViewSwap.settle(session, view)
+      ViewStorage(session, view.definition.provider).recover(view)
+      ViewSwap.recover(session, view)
       write(catalog.get(name))
     }
   }
 
   /** Runs `write` even while a query of another process keeps the view current. */
-  def besideQuery[T](session: SparkSession, name: Seq[String])(write: KeptView => T): T =
+  def evenIfQueryRuns[T](session: SparkSession, name: Seq[String])(write: KeptView => T): T =
     try apply(session, name)(write)
     catch {
       case error: SparkThrowable if error.getCondition == ViewLease.RunningElsewhere =>
@@ -81,27 +81,27 @@ object ViewLeases {
   }
 
   /** Hands the lease to a query until the query ends. */
-  private[views] def keep(view: KeptView, query: StreamingQuery): Unit =
-    leaseOf(view).foreach(_.keep(query))
+  private[views] def handTo(view: KeptView, query: StreamingQuery): Unit =
+    leaseOf(view).foreach(_.handTo(query))
 
   /** Ends the lease of a query that has ended. */
-  private[views] def letGo(view: KeptView): Unit = leaseOf(view).foreach(_.letGo())
+  private[views] def releaseIfUnused(view: KeptView): Unit = leaseOf(view).foreach(_.releaseIfUnused())
 
   /** Ends the lease before the statement that holds the lease removes the view. */
-  private[views] def leave(view: KeptView): Unit =
-    Option(leases.remove(view.definition.home)).foreach(_.leave())
+  private[views] def endForRemoval(view: KeptView): Unit =
+    Option(leases.remove(view.definition.home)).foreach(_.endForRemoval())
 
   /** Moves the view, together with the lease of the moving statement. No other statement writes the view meanwhile. */
   private[views] def moving(session: SparkSession, view: KeptView)(move: => KeptView): Unit = {
     val lease = Option(leases.remove(view.definition.home))
-    lease.foreach(_.leave())
+    lease.foreach(_.endForRemoval())
     var place = view
     try place = move
-    finally lease.foreach(_.endAt(session, place))
+    finally lease.foreach(_.endInNewHome(session, place))
   }
 
   /** Returns whether a statement waits for another. */
-  private[views] def isAwaited(view: KeptView): Boolean = lockOf(view).hasQueuedThreads
+  private[views] def hasWaiters(view: KeptView): Boolean = lockOf(view).hasQueuedThreads
 
   private def leaseOf(view: KeptView): Option[ViewLease] =
     Option(leases.get(view.definition.home))

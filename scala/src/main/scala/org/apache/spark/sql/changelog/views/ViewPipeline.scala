@@ -8,7 +8,7 @@ import scala.util.control.NonFatal
 import org.apache.spark.SparkThrowable
 import org.apache.spark.sql.classic.SparkSession
 
-import org.apache.spark.sql.changelog.sources.tables.SharedMoments
+import org.apache.spark.sql.changelog.sources.tables.SharedVersions
 import org.apache.spark.sql.changelog.views.history.RefreshHistory
 import org.apache.spark.sql.changelog.views.history.RefreshRecord
 
@@ -17,7 +17,7 @@ import org.apache.spark.sql.changelog.views.history.RefreshRecord
  * unchanged, and the remaining views are refreshed. The views read a common source table at the same version.
  */
 class ViewPipeline(session: SparkSession, dependencies: ViewDependencies) {
-  def refresh(views: Seq[KeptView]): Seq[RefreshedView] = SharedMoments.within(session) {
+  def refresh(views: Seq[KeptView]): Seq[RefreshedView] = SharedVersions.within(session) {
     dependencies.ordered(views).foldLeft(Seq.empty[RefreshedView]) { (before, view) =>
       val behind = before.filter(isBehind).map(_.view.name).toSet
       val isBlocked = dependencies.readBy(view).exists(read => behind.contains(read.name))

@@ -19,7 +19,7 @@ import org.apache.spark.sql.streaming.StreamingQuery
 import org.apache.spark.sql.types.{MetadataBuilder, StructType}
 
 import org.apache.spark.sql.changelog.analysis.ResolvePassingTime
-import org.apache.spark.sql.changelog.compat.{BorrowedListeners, SparkRules}
+import org.apache.spark.sql.changelog.compat.{ForwardedListeners, SparkRules}
 import org.apache.spark.sql.changelog.connectors.delta.Delta
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.evolution.Evolution
@@ -28,7 +28,7 @@ import org.apache.spark.sql.changelog.plans.ChangelogOutput
 import org.apache.spark.sql.changelog.sinks.SinkInput
 import org.apache.spark.sql.changelog.sources.ArrivalDependence
 import org.apache.spark.sql.changelog.sources.snapshots.InitialSnapshotData
-import org.apache.spark.sql.changelog.sources.tables.FollowedWay
+import org.apache.spark.sql.changelog.sources.tables.TableTracking
 
 /**
  * ViewQuery: the query of a view, in a separate session with the view's settings. While the creating session lives, the
@@ -38,7 +38,7 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
   val session: SparkSession = ViewQuery.sessionFor(creator, definition)
   private val reader = new ViewReader(session)
   private val follower = new TableFollower(session, definition.keepsCopies, reader)
-  private val listeners = new BorrowedListeners(creator, session)
+  private val listeners = new ForwardedListeners(creator, session)
 
   /** The analyzed query as written, before tables are followed and common table expressions are inlined. */
   private lazy val resolved: LogicalPlan = session.withActive {
@@ -86,7 +86,7 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
    */
   def whyNotRecomputable: Option[String] = streams.headOption
     .map(stream => s"the stream $stream may have forgotten what it has sent")
-    .orElse(Option.when(rowsDependOnTheirTime) {
+    .orElse(Option.when(dependsOnArrivalTime) {
       "its rows depend on when they came, by ROW_TTL, lookup or a table that is not followed"
     })
     .orElse(Option.when(definition.kind == ViewKind.StreamingTable) {
@@ -98,7 +98,7 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
 
   private def streamsRead(plan: LogicalPlan): Seq[String] = plan match {
     case view if reader.isOfView(view) => Nil
-    case stream: StreamingRelation if follower.made(stream) => Nil
+    case stream: StreamingRelation if follower.readsFollowedTable(stream) => Nil
     case stream: StreamingRelation =>
       Seq(stream.dataSource.catalogTable.fold(stream.sourceName)(_.identifier.quotedString))
     case stream: StreamingRelationV2 =>
@@ -114,7 +114,7 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
     if (!definition.followsTables || definition.policy == RefreshPolicy.Full) Left(Nil)
     else {
       val query = keep(follower(written))
-      val unknown = follower.others.map { case (table, reason) => s"$table: $reason" }
+      val unknown = follower.unfollowed.map { case (table, reason) => s"$table: $reason" }
       if (follower.followed.isEmpty && !query.isStreaming) Left(unknown)
       else if (keep(written).isStreaming) Right(query)
       else if (unknown.nonEmpty) Left(unknown)
@@ -130,12 +130,12 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
   def obstacles: Seq[String] = following.left.getOrElse(Nil)
 
   /** Returns the followed tables. */
-  def followed: Seq[FollowedWay] = if (following.isRight) follower.followed else Nil
+  def followed: Seq[TableTracking] = if (following.isRight) follower.followed else Nil
 
   /** Returns the unfollowed tables, each with the reason. Arriving rows meet the table's version at this time. */
   def unfollowed: Seq[(String, String)] = {
     following
-    follower.others
+    follower.unfollowed
   }
 
   /** Returns the query as a table, with its streams still streaming. */
@@ -157,19 +157,19 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
   def isStreaming: Boolean = kept.isStreaming
 
   /** Whether rows of the query change as time passes. */
-  lazy val readsTime: Boolean = forgetsRows || ResolvePassingTime.readsTime(analyzed)
+  lazy val readsTime: Boolean = expiresRows || ResolvePassingTime.readsTime(analyzed)
 
   /** Whether rows disappear some time after their arrival. A recomputation does not know the arrival time. */
-  lazy val forgetsRows: Boolean =
-    rowsOfTheirTime.contains(ArrivalDependence.ExpiresByAge)
+  lazy val expiresRows: Boolean =
+    arrivalDependences.contains(ArrivalDependence.ExpiresByAge)
 
   /** Returns whether rows depend on their arrival time. A recomputation would give different rows. */
-  def rowsDependOnTheirTime: Boolean = rowsOfTheirTime.exists {
+  def dependsOnArrivalTime: Boolean = arrivalDependences.exists {
     case _: ArrivalDependence.ReadsUntrackedTable => isStreaming
     case _ => true
   }
 
-  private def rowsOfTheirTime: Seq[ArrivalDependence] =
+  private def arrivalDependences: Seq[ArrivalDependence] =
     analyzed.collectWithSubqueries { case ArrivalDependence(why) => why }
 
   /** Returns the key columns, if known. The view replaces rows by these columns. */
@@ -220,7 +220,7 @@ object ViewQuery {
     definition.settings.foreach { case (key, value) =>
       if (session.sessionState.conf.isModifiable(key)) session.conf.set(key, value)
     }
-    RecordedSettings.forgetMeaning(session.sessionState.conf, definition.settings.keySet)
+    RecordedSettings.resetToDefaults(session.sessionState.conf, definition.settings.keySet)
     definition.temporaryViews.foreach(keepOnly(session, _))
     session.conf.set(RefuseViewWrites.Allowed, value = true)
     // The text already contains the values of `${...}`.

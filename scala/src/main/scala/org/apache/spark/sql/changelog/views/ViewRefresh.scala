@@ -17,7 +17,7 @@ import org.apache.spark.sql.changelog.checkpoint.BatchLogs
 import org.apache.spark.sql.changelog.compat.{OneBatch, RunningStream, StreamLogs}
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
-import org.apache.spark.sql.changelog.sources.tables.{SharedMoments, TableVersion}
+import org.apache.spark.sql.changelog.sources.tables.{SharedVersions, TableVersion}
 import org.apache.spark.sql.changelog.views.cost.{CheaperRefresh, ViewInputs}
 import org.apache.spark.sql.changelog.views.history.{
   RefreshError, RefreshHistory, RefreshReason, RefreshReport
@@ -36,7 +36,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
     RunningViews.checkNone(view)
     val wasRefreshed = history.lastSuccess.nonEmpty
     history.remember { report =>
-      SharedMoments.began(session).foreach(report.isAsOf)
+      SharedVersions.began(session).foreach(report.isAsOf)
       val policy = asked.getOrElse(view.definition.policy)
       val isFull =
         policy == RefreshPolicy.Full || !query.isStreaming && !policy.isIncremental
@@ -45,10 +45,10 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
         else if (asked.isDefined) "asked for"
         else reason
       val isFirst = history.lastSuccess.isEmpty
-      report.isFor(if (isFull || isFirst && computesLate) "full" else "incremental", why)
+      report.isFor(if (isFull || isFirst && defersState) "full" else "incremental", why)
       if (!isFull && !query.isStreaming) throw query.notIncremental(view.sql)
       checkSchema()
-      if (isFull) compute(Replacement.OfAll, report)
+      if (isFull) compute(Replacement.AllRows, report)
       else {
         checkWriters()
         follow(wasRefreshed, policy, report)
@@ -80,21 +80,21 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
       wasRefreshed: Boolean,
       policy: RefreshPolicy,
       report: RefreshReport): Unit = {
-    val mayCompute = policy == RefreshPolicy.Auto
+    val mayRecompute = policy == RefreshPolicy.Auto
     if (wasRefreshed && hasNoCheckpoint) {
-      if (!mayCompute)
+      if (!mayRecompute)
         throw refused(analysis("CHANGELOG_VIEW_NOT_BEGUN", "view" -> view.name), policy)
       report.isFor("full", "nothing was kept from which changes could go on")
-      compute(Replacement.OfAll, report)
+      compute(Replacement.AllRows, report)
     } else if (wasRefreshed && ViewRefresh.isWithoutState(session, view)) {
-      if (policy == RefreshPolicy.Strict || !replaceTouched(report))
-        followWithoutState(mayCompute, policy, report)
+      if (policy == RefreshPolicy.Strict || !replaceChangedPartitions(report))
+        followWithoutState(mayRecompute, policy, report)
     } else {
       val estimate = if (wasRefreshed) cheaper.estimate(history) else None
       estimate.foreach(report.isExpectedToCost)
-      if (mayCompute && estimate.exists(cheaper.isFull)) {
+      if (mayRecompute && estimate.exists(cheaper.isFull)) {
         report.isFor("full", "to go through what has changed is expected to cost more")
-        compute(Replacement.OfAll, report)
+        compute(Replacement.AllRows, report)
       } else {
         if (wasRefreshed || !fill(report)) followChanges(policy, report)
         if (!wasRefreshed) readAll(view, report)
@@ -103,14 +103,14 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
   }
 
   private def followWithoutState(
-      mayCompute: Boolean,
+      mayRecompute: Boolean,
       policy: RefreshPolicy,
       report: RefreshReport): Unit = {
     val changed = cheaper.changed
     changed.foreach(report.isExpectedToCost)
-    if (mayCompute && changed.exists(cheaper.isMost)) {
+    if (mayRecompute && changed.exists(cheaper.changesMost)) {
       report.isFor("full", "most has changed, and there is no state to go on from")
-      compute(Replacement.OfAll, report)
+      compute(Replacement.AllRows, report)
     } else {
       report.isFor("incremental", RefreshReason.StateMissing)
       followChanges(policy, report)
@@ -118,19 +118,19 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
   }
 
   /** Recomputes the rows of changed partitions, if possible and cheaper than computing state. */
-  private def replaceTouched(report: RefreshReport): Boolean = {
+  private def replaceChangedPartitions(report: RefreshReport): Boolean = {
     val partitions = new TouchedPartitions(query, view.definition.checkpoint)
-    computesLate && partitions.isPossible && inNewGeneration(report) { (staged, replaceRows) =>
+    defersState && partitions.isPossible && inNewGeneration(report) { (staged, replaceRows) =>
       val checkpoint = staged.definition.checkpoint
       var touched = Option.empty[TouchedPartitions.Touched]
-      val isDone = new RowsAtOnce(query).compute(
+      val isDone = new RowsByBatchPlan(query).compute(
         checkpoint,
         rows => {
           touched = partitions.until(checkpoint)
           touched.map(_.restrict(rows))
         }) { (rows, queryId) =>
         report.isFor(TouchedPartitions.Mode, touched.get.describe)
-        val how = Replacement.Within(touched.get.ofView, query.key)
+        val how = Replacement.RowsWhere(touched.get.ofView, query.key)
         replaceRows(staged, rows, how, Some(queryId))
       }
       if (isDone) readAll(staged, report)
@@ -139,7 +139,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
   }
 
   /** Whether a computation from scratch leaves out the state. */
-  private lazy val computesLate: Boolean =
+  private lazy val defersState: Boolean =
     query.isStreaming && view.definition.policy == RefreshPolicy.Auto &&
       view.definition.kind == ViewKind.MaterializedView && query.whyNotRecomputable.isEmpty &&
       query.session.sessionState.conf.getConf(ChangelogConf.VIEW_STATE) == "late"
@@ -149,28 +149,28 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
    * written, for lack of data or because state is wanted at once. Rejects a query whose changes could not be stored
    * later.
    */
-  private def computeLate(target: KeptView)(write: (DataFrame, String) => Unit): Boolean =
-    computesLate && {
+  private def computeWithoutState(target: KeptView)(write: (DataFrame, String) => Unit): Boolean =
+    defersState && {
       storage.check(target, query.sinkInput)
-      new RowsAtOnce(query).compute(target.definition.checkpoint)(write)
+      new RowsByBatchPlan(query).compute(target.definition.checkpoint)(write)
     }
 
   /** Computes the first rows without state, if possible. */
   private def fill(report: RefreshReport): Boolean =
-    computeLate(view)(new ReplaceRows(session, storage, report).fill(view, _, _))
+    computeWithoutState(view)(new ReplaceRows(session, storage, report).fill(view, _, _))
 
   private def followChanges(policy: RefreshPolicy, report: RefreshReport): Unit =
     try catchUp(view, storage.sink(view), report)
     catch {
       case error: Throwable =>
         val failure = RefreshFailure.of(error)
-        def mayCompute = policy == RefreshPolicy.Auto && query.whyNotRecomputable.isEmpty
+        def mayRecompute = policy == RefreshPolicy.Auto && query.whyNotRecomputable.isEmpty
         // Bad rows may be corrected by now, but the batch that has begun would still read the bad rows.
-        if ((failure.asksForAll || failure.isOfRows) && mayCompute) {
+        if ((failure.requiresRecompute || failure.isOfRows) && mayRecompute) {
           report.isFor("full", RefreshError(session, failure.error))
-          SharedMoments.forgetAll(session)
-          compute(Replacement.OfAll, report)
-        } else throw if (failure.asksForAll) refused(failure.error, policy) else failure.error
+          SharedVersions.forgetAll(session)
+          compute(Replacement.AllRows, report)
+        } else throw if (failure.requiresRecompute) refused(failure.error, policy) else failure.error
     }
 
   /** Returns the error if only a recomputation would help, and a recomputation is not allowed. */
@@ -217,7 +217,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
   /** Recomputes the view by its query, and replaces the rows of the previous query. */
   def replace(): Unit = history.remember { report =>
     report.isFor("full", RefreshReason.Replaced)
-    compute(Replacement.Anew, report)
+    compute(Replacement.RecreateTable, report)
   }
 
   /**
@@ -229,7 +229,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
     history.remember { report =>
       report.isFor("full", RefreshReason.Replaced)
       val isDone =
-        try query.isStreaming && goesOn(before, obstacle.nonEmpty, report)
+        try query.isStreaming && continuesFrom(before, obstacle.nonEmpty, report)
         catch {
           // For example, a table may have lost history behind the state.
           case NonFatal(error) =>
@@ -265,14 +265,14 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
     val isSame = view.beginsWithColumnsOf(before) && layoutOf(view) == layoutOf(was) &&
       view.definition.properties == before.definition.properties &&
       view.definition.comment == before.definition.comment
-    if (!isSame) Replacement.Anew
-    else Replacement.OfDifference(if (query.isStreaming) query.key else None)
+    if (!isSame) Replacement.RecreateTable
+    else Replacement.DifferingRows(if (query.isStreaming) query.key else None)
   }
 
-  private def goesOn(before: KeptView, mustGoOn: Boolean, report: RefreshReport): Boolean = {
+  private def continuesFrom(before: KeptView, mustContinue: Boolean, report: RefreshReport): Boolean = {
     val evolution = query.evolutionFrom(before)
     val numKept = evolution.operators.count(_.isKept)
-    val isUsed = numKept > 0 || mustGoOn
+    val isUsed = numKept > 0 || mustContinue
     if (isUsed) {
       val numNow = evolution.operators.count(_.state != "dropped")
       val kept = s"$numKept of $numNow nodes have kept their state"
@@ -295,7 +295,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
       report: RefreshReport,
       prepare: Path => Unit = _ => ()): Unit = {
     inNewGeneration(report) { (staged, replaceRows) =>
-      def isReplaced = how.isOfAll && computeLate(staged) { (rows, queryId) =>
+      def isReplaced = how.replacesAllRows && computeWithoutState(staged) { (rows, queryId) =>
         replaceRows(staged, rows, how, Some(queryId))
       }
       if (!query.isStreaming) replaceRows(staged, query.rows, how)
@@ -384,7 +384,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
       target: KeptView,
       sink: (String, Map[String, String]),
       trigger: Trigger): StreamingQuery = query.start {
-    new BatchLogs(query.session, target.definition.checkpoint).leaveOutState()
+    new BatchLogs(query.session, target.definition.checkpoint).uncommitFirstBatch()
     query.changes.writeStream
       .format(sink._1)
       .options(sink._2)

@@ -73,10 +73,10 @@ class ViewStatus(session: SparkSession, view: KeptView) {
 
   /** Returns how the view is refreshed. */
   private def plan: String =
-    try howItIsKept
+    try describeUpkeep
     catch { case NonFatal(error) => s"can't be told: ${error.getMessage.linesIterator.next()}" }
 
-  private def howItIsKept: String =
+  private def describeUpkeep: String =
     if (!query.isStreaming) {
       val reasons =
         if (query.obstacles.isEmpty) Seq("its query reads no stream") else query.obstacles
@@ -89,10 +89,10 @@ class ViewStatus(session: SparkSession, view: KeptView) {
 
   /** Returns the versions of the followed tables read by the last batch. */
   private def versions: Seq[(String, String)] = {
-    val ways = Try(query.followed).getOrElse(Nil).map(way => way.name -> way.way).toMap
+    val trackings = Try(query.followed).getOrElse(Nil).map(tracking => tracking.name -> tracking.tracking).toMap
     new BatchLogs(session, definition.checkpoint).lastOffsets.flatMap(TableVersion.find).map {
       version =>
-        val how = ways.get(version.table).fold("")(way => s", followed $way")
+        val how = trackings.get(version.table).fold("")(tracking => s", followed $tracking")
         s"Read of ${version.table}" -> s"version ${version.version}$how"
     }
   }

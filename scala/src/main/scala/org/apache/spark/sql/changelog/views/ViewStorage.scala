@@ -72,7 +72,7 @@ trait ViewStorage {
   def fill(view: KeptView, rows: DataFrame, queryId: String): Unit
 
   /** Completes the unfinished work of a process that has ended. */
-  def settle(view: KeptView): Unit
+  def recover(view: KeptView): Unit
 
   /** Makes unfinished commits under a term before `term` fail, if needed. */
   def fence(view: KeptView, term: Long): Unit
@@ -144,7 +144,7 @@ object ViewStorage {
     val folder = staged.definition.folder
     val shown = Try {
       new ViewCatalog(session).find(staged.name).map { view =>
-        ViewStorage(session, view.definition.provider).settle(view)
+        ViewStorage(session, view.definition.provider).recover(view)
         new ViewCatalog(session).get(view.name.nameParts).definition.folder.getName
       }
     }

@@ -57,7 +57,7 @@ object ViewSwap {
       complete(session, w, place)
     } catch {
       case error: Throwable =>
-        try settle(session, v)
+        try recover(session, v)
         catch { case NonFatal(other) => error.addSuppressed(other) }
         throw error
     }
@@ -65,30 +65,30 @@ object ViewSwap {
   }
 
   /** Completes or discards an interrupted swap. */
-  def settle(session: SparkSession, view: KeptView): Unit = {
-    val left = leftOf(session, view)
-    if (left.contains(Mark)) settleOther(session, view)
-    if (left.contains(Folder)) settleFolder(session, view)
+  def recover(session: SparkSession, view: KeptView): Unit = {
+    val left = remainsOf(session, view)
+    if (left.contains(Mark)) recoverOther(session, view)
+    if (left.contains(Folder)) recoverFolder(session, view)
   }
 
   /** Returns the names of a swap's remains. A single listing suffices, because remains are rare. */
-  private def leftOf(session: SparkSession, view: KeptView): Set[String] = {
+  private def remainsOf(session: SparkSession, view: KeptView): Set[String] = {
     val home = view.definition.home
     val files = home.getFileSystem(session.sessionState.newHadoopConf())
     try files.listStatus(home).map(_.getPath.getName).toSet.intersect(Set(Folder, Mark))
     catch { case _: FileNotFoundException => Set.empty }
   }
 
-  private def settleOther(session: SparkSession, view: KeptView): Unit =
+  private def recoverOther(session: SparkSession, view: KeptView): Unit =
     markOf(session, view).find().foreach { name =>
       val catalog = new ViewCatalog(session)
       catalog
         .find(catalog.identify(name.split('\n').toSeq))
-        .foreach(other => ViewLeases.of(session, other)(settleFolder(session, other)))
+        .foreach(other => ViewLeases.of(session, other)(recoverFolder(session, other)))
       delete(session, markPath(view))
     }
 
-  private def settleFolder(session: SparkSession, view: KeptView): Unit = {
+  private def recoverFolder(session: SparkSession, view: KeptView): Unit = {
     val place = folderOf(view)
     generationIn(session, place).find().foreach { generation =>
       val next = new Path(generation).getName

@@ -52,7 +52,7 @@ private[aggregate] final case class CallsByForm(
   def isOrderSensitive: Boolean =
     combined.exists(_.aggregateFunction match {
       case _: SignedFunction => false
-      case function => AggregateForm.seesOrder(function)
+      case function => AggregateForm.dependsOnOrder(function)
     })
 
   /** The buffers over a single row; empty if a function's buffers are not expressions. */

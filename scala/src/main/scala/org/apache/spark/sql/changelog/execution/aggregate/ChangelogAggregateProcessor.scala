@@ -155,7 +155,7 @@ private[aggregate] class ChangelogAggregateProcessor(
     else imperative.load(newBuffers)
     if (retracts) countUnmatched(countBefore, newBuffers.getLong(rowCountOrdinal))
     val count = if (retracts) newBuffers.getLong(rowCountOrdinal) else 1L
-    if (count == 0 && !isGlobal && holdsNothing) {
+    if (count == 0 && !isGlobal && isEmptyGroup) {
       after = null
       isStored = false
       if (wasStored) state.remove()
@@ -171,7 +171,7 @@ private[aggregate] class ChangelogAggregateProcessor(
    * Returns whether a group with the count 0 has no rows. An unmatched retraction and a row also have the count
    * 0 together. Only exact buffers are compared with 0, because others may keep a rounding error.
    */
-  private def holdsNothing: Boolean =
+  private def isEmptyGroup: Boolean =
     state.heads.forall(head => head.size == 0 && head.numTailEntries == 0) &&
       exactBuffers.forall { case (dataType, ordinal) =>
         newBuffers.get(ordinal, dataType) match {

@@ -162,14 +162,14 @@ final case class DistinctLayout(
     shared.indices.map(kind => 1L << shared.take(kind).count(_ == shared(kind)))
 
   /** Whether the key of an entry needs the table's number. */
-  private def tellsTables: Boolean = shared.distinct.size > 1
+  private def needsTableNumber: Boolean = shared.distinct.size > 1
 
   /**
    * The key of an entry, in which equal values have equal bytes. The table's number separates kinds of values.
    * Kinds of the same type share a column.
    */
   val key: Seq[NamedExpression] =
-    (if (tellsTables) Seq(tableOfEntry) else Nil) ++ grouping ++
+    (if (needsTableNumber) Seq(tableOfEntry) else Nil) ++ grouping ++
       values.map(_.dataType.asNullable).distinct.map { dataType =>
         val column = values.filter(_.dataType.asNullable == dataType) match {
           case Seq(value) => value
@@ -183,7 +183,7 @@ final case class DistinctLayout(
 
   def keySchema: StructType = StateColumns.ofKey(keyColumns)
 
-  private def firstOfGroup: Int = if (tellsTables) 1 else 0
+  private def firstOfGroup: Int = if (needsTableNumber) 1 else 0
 
   /** The placement of entries for rows shuffled by group. */
   def placedByGroup: EntryPlacement = EntryPlacement.byColumns(grouping, firstOfGroup)
@@ -198,7 +198,7 @@ final case class DistinctLayout(
     } else {
       val group = placedByGroup.by
       val table =
-        if (tellsTables) BoundReference(0, IntegerType, nullable = true) else Literal(firstTable)
+        if (needsTableNumber) BoundReference(0, IntegerType, nullable = true) else Literal(firstTable)
       val first = firstOfGroup + grouping.size
       val ofValues = key.drop(first).zipWithIndex.map { case (value, index) =>
         BoundReference(first + index, value.dataType, nullable = true)

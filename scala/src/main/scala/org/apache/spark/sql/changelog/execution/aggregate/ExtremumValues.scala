@@ -27,7 +27,7 @@ final class ExtremumValues(heads: Array[ExtremumHead], table: CountedTail[Any]) 
 
   /** Adds `delta` to the count of `value`. */
   def add(value: Any, delta: Long): Unit =
-    if (heads.forall(_.isBeyond(value))) {
+    if (heads.forall(_.isAfterHead(value))) {
       val before = table.count(value)
       val after = before + delta
       if (after != before) {

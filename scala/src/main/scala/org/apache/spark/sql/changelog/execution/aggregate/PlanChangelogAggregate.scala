@@ -121,7 +121,7 @@ private[aggregate] final class PlanChangelogAggregate(
     else if (values.isEmpty || calls.buffersOfRow.isEmpty || !twoPhase) {
       combine(layout.grouping, merges)
     } else {
-      ValueCombining.pays(ownState, conf) match {
+      ValueCombining.isWorthwhile(ownState, conf) match {
         case Some(true) => combine(layout.grouping, merges)
         case None if ValueCombining.isLarge(inputSize, conf) => combineByTask
         case _ => ProjectExec(singleChange, sampled(ownState))
@@ -168,7 +168,7 @@ private[aggregate] final class PlanChangelogAggregate(
 
   private def combinesValues(state: StatefulOperatorStateInfo): Boolean =
     calls.buffersOfRow.isEmpty || !twoPhase ||
-      ValueCombining.pays(state, conf).getOrElse(ValueCombining.isLarge(inputSize, conf))
+      ValueCombining.isWorthwhile(state, conf).getOrElse(ValueCombining.isLarge(inputSize, conf))
 
   /** Returns the uncombined changes. Some batches sample their values, to estimate the benefit of combining. */
   private def sampled(state: StatefulOperatorStateInfo): SparkPlan =

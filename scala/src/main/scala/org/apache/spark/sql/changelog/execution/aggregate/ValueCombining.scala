@@ -36,7 +36,7 @@ private[aggregate] object ValueCombining {
   private final case class Outcome(changes: () => Long, combined: () => Long, worth: Int) {
 
     /** Whether combining is cheaper. An uncombined change is a single row in the shuffle and cheaper to create. */
-    def pays: Boolean = changes() < minChanges || combined() < changes() / 2 * worth
+    def isWorthwhile: Boolean = changes() < minChanges || combined() < changes() / 2 * worth
   }
 
   private val outcomes: JMap[(UUID, Long), Outcome] =
@@ -46,11 +46,11 @@ private[aggregate] object ValueCombining {
     })
 
   /** Returns whether the planned batch combines the values of an operator's input; empty if the benefit is unknown. */
-  def pays(state: StatefulOperatorStateInfo, conf: SQLConf): Option[Boolean] =
+  def isWorthwhile(state: StatefulOperatorStateInfo, conf: SQLConf): Option[Boolean] =
     conf.getConf(ChangelogConf.COMBINE_VALUES) match {
       case "always" => Some(true)
       case "never" => Some(false)
-      case _ => outcome(state).map(_.pays)
+      case _ => outcome(state).map(_.isWorthwhile)
     }
 
   /**

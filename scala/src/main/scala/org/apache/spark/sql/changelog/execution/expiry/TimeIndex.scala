@@ -29,8 +29,8 @@ import org.apache.spark.sql.execution.streaming.state.{StateStore, StateStorePro
 private[expiry] final class TimeIndex(capacity: Int) {
   import TimeIndex._
 
-  private val byKey = new HashMap[UnsafeRow, Due]
-  private val queue = new PriorityQueue[Due]
+  private val byKey = new HashMap[UnsafeRow, Deadline]
+  private val queue = new PriorityQueue[Deadline]
   private var last = EntryTimes.Never
   private var keyBytes = 0L
 
@@ -50,7 +50,7 @@ private[expiry] final class TimeIndex(capacity: Int) {
     if (time <= last && time != EntryTimes.Never && last != EntryTimes.Always) {
       val held = byKey.get(key)
       if (held == null || time < held.time) {
-        val due = new Due(if (held == null) key.copy() else held.key, time)
+        val due = new Deadline(if (held == null) key.copy() else held.key, time)
         hold(due)
         // the queue also holds outdated times of keys indexed again with an earlier time
         if (queue.size > 2 * capacity) keepFirst()
@@ -58,8 +58,8 @@ private[expiry] final class TimeIndex(capacity: Int) {
     }
 
   /** Removes and returns the first key due at `limit`; null if no key is due. */
-  def take(limit: Long): Due = {
-    var found: Due = null
+  def take(limit: Long): Deadline = {
+    var found: Deadline = null
     while (found == null && !queue.isEmpty && queue.peek.time <= limit) {
       val due = queue.poll()
       if (byKey.get(due.key) eq due) {
@@ -71,7 +71,7 @@ private[expiry] final class TimeIndex(capacity: Int) {
     found
   }
 
-  private def hold(due: Due): Unit = {
+  private def hold(due: Deadline): Unit = {
     if (byKey.put(due.key, due) == null) keyBytes += due.key.getSizeInBytes
     queue.add(due)
   }
@@ -100,8 +100,8 @@ private[expiry] object TimeIndex {
   private val BytesPerKey = 150L
 
   /** A key and its time. */
-  final class Due(val key: UnsafeRow, val time: Long) extends Comparable[Due] {
-    override def compareTo(other: Due): Int = java.lang.Long.compare(time, other.time)
+  final class Deadline(val key: UnsafeRow, val time: Long) extends Comparable[Deadline] {
+    override def compareTo(other: Deadline): Int = java.lang.Long.compare(time, other.time)
   }
 }
 
@@ -120,7 +120,7 @@ object TimeIndexes {
   /** The maximum capacity of an index. */
   private val LargestCapacity = 500000L
 
-  private val kept = new ConcurrentHashMap[StateStoreProviderId, Kept]
+  private val kept = new ConcurrentHashMap[StateStoreProviderId, IndexReference]
   private val gone = new ReferenceQueue[Content]
 
   private final class Content(
@@ -129,7 +129,7 @@ object TimeIndexes {
       val numEntries: Long,
       val index: Option[TimeIndex])
 
-  private final class Kept(val id: StateStoreProviderId, content: Content)
+  private final class IndexReference(val id: StateStoreProviderId, content: Content)
       extends SoftReference[Content](content, gone)
 
   /** Adds a time index to a store, for one task. */
@@ -155,13 +155,13 @@ object TimeIndexes {
       store.getStateStoreCheckpointInfo().stateStoreCkptId,
       store.metrics.numKeys,
       store.nextIndex)
-    kept.put(id, new Kept(id, content))
+    kept.put(id, new IndexReference(id, content))
     forgetGone()
   }
 
   private def forgetGone(): Unit =
     Iterator.continually(gone.poll()).takeWhile(_ != null).foreach {
-      case reference: Kept => kept.remove(reference.id, reference)
+      case reference: IndexReference => kept.remove(reference.id, reference)
       case _ =>
     }
 

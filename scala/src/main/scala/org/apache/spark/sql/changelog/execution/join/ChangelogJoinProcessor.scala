@@ -84,7 +84,7 @@ private[join] final class ChangelogJoinProcessor(
       case 1 =>
         if (stored.next()) {
           right.numUnchanged += stored.copies
-          meetStored(right, left)
+          joinStored(right, left)
         } else {
           stored.close()
           startChanges()
@@ -95,7 +95,7 @@ private[join] final class ChangelogJoinProcessor(
           index += 1
         } else startStoredLeft()
       case 3 =>
-        if (stored.next()) meetStored(left, right)
+        if (stored.next()) joinStored(left, right)
         else {
           stored.close()
           index = 0
@@ -134,7 +134,7 @@ private[join] final class ChangelogJoinProcessor(
   }
 
   /** Joins a stored row with the changes of the other side. */
-  private def meetStored(own: MatchedSide, other: MatchedSide): Unit = {
+  private def joinStored(own: MatchedSide, other: MatchedSide): Unit = {
     val row = stored.row
     val copies = stored.copies
     val changes = other.state.changes

@@ -46,8 +46,8 @@ private[join] final class StoredJoin(
       side.state.load()
     }
     val isCounted = right.layout.form == SideForm.KeyCount
-    val rightRows = if (isCounted) Nil else keptOf(right.state)
-    val leftRows = keptOf(left.state)
+    val rightRows = if (isCounted) Nil else rowsIn(right.state)
+    val leftRows = rowsIn(left.state)
     leftRows.iterator.flatMap { kept =>
       val matched = rightRows.filter(other => matches(kept.row, other.row))
       matched.foreach(_.matches += kept.copies)
@@ -73,7 +73,7 @@ private[join] final class StoredJoin(
 private[join] object StoredJoin {
 
   /** A stored row with its number of copies, and its number of matches. */
-  final class Kept(val row: UnsafeRow, val copies: Long) {
+  final class StoredCopies(val row: UnsafeRow, val copies: Long) {
     var matches = 0L
   }
 
@@ -87,10 +87,10 @@ private[join] object StoredJoin {
   }
 
   /** Returns the stored rows of a side at a join key without changes. */
-  def keptOf(state: JoinSideState): Seq[Kept] = {
+  def rowsIn(state: JoinSideState): Seq[StoredCopies] = {
     val rows = state.unchanged()
-    val kept = mutable.ArrayBuffer.empty[Kept]
-    try while (rows.next()) kept += new Kept(rows.row.copy(), rows.copies)
+    val kept = mutable.ArrayBuffer.empty[StoredCopies]
+    try while (rows.next()) kept += new StoredCopies(rows.row.copy(), rows.copies)
     finally rows.close()
     kept.toSeq
   }

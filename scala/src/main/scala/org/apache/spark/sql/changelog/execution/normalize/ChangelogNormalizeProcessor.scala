@@ -76,7 +76,7 @@ private[normalize] class ChangelogNormalizeProcessor(
     val isStored = record != null && !record.getBoolean(deletedOrdinal)
     removed = false
     before = if (isStored) oldRow(record) else null
-    var wasThere = isStored || adds(newest)
+    var existedBefore = isStored || adds(newest)
     var numChanges = 1
     outdated = 0
     snapshotRows = 0
@@ -84,7 +84,7 @@ private[normalize] class ChangelogNormalizeProcessor(
 
     // records a change, and whether the older of two changes is outdated
     def note(change: InternalRow, loser: InternalRow): Unit = {
-      wasThere ||= adds(change)
+      existedBefore ||= adds(change)
       noteSnapshot(change, numChanges, stateKey)
       numChanges += 1
       if (record != null && isOlder(loser, record)) outdated += 1
@@ -106,7 +106,7 @@ private[normalize] class ChangelogNormalizeProcessor(
           note(newest, loser)
         }
     }
-    apply(newest, stateKey, record, isStored, wasThere)
+    apply(newest, stateKey, record, isStored, existedBefore)
   }
 
   /**
@@ -141,14 +141,14 @@ private[normalize] class ChangelogNormalizeProcessor(
       stateKey: UnsafeRow,
       record: UnsafeRow,
       isStored: Boolean,
-      wasThere: Boolean): Unit =
+      existedBefore: Boolean): Unit =
     if (record != null && isOlder(newest, record)) {
       outdated += 1
       after = before
     } else if (RowKind.retracts(newest.getByte(kindOrdinal))) {
       after = null
       // a row may be inserted and deleted in the same batch, and a snapshot may already lack the deleted row
-      if (!layout.hasSnapshot && !wasThere && newest.getByte(kindOrdinal) == RowKind.Delete) {
+      if (!layout.hasSnapshot && !existedBefore && newest.getByte(kindOrdinal) == RowKind.Delete) {
         unmatched(1, text(stateKey))
       }
       if (sequence.nonEmpty) store.put(stateKey, tombstone(newest))

@@ -108,7 +108,7 @@ private[rank] final class HotPartitionsLimit(
 
   /** Returns whether the row belongs to a hot partition, and is held or dropped. */
   private def holds(row: InternalRow): Boolean = {
-    if (sample.takesNext()) look(row)
+    if (sample.isSampled()) look(row)
     !hot.isEmpty && {
       val best = hot.get(partitionOf(row))
       if (best != null) offer(best, row)
@@ -167,7 +167,7 @@ private[rank] final class KeySample(partition: Int) {
   private var keys: ItemsSketch[UnsafeRow] = _
 
   /** Moves to the next row. Returns whether the row is in the sample. If so, the caller must [[add]] the row's key. */
-  def takesNext(): Boolean = {
+  def isSampled(): Boolean = {
     untilNext -= 1
     untilNext == 0
   }

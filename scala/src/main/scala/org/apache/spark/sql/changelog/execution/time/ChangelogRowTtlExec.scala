@@ -74,7 +74,7 @@ case class ChangelogRowTtlExec(
         ChangelogRowTtlExec.RetractionsOfGone,
         "number of retractions of rows deleted earlier"))
 
-  override protected def notesTimes: Boolean = true
+  override protected def storesTimes: Boolean = true
 
   override protected def changesAt(time: Long): Boolean = nextTime.value <= time
 
@@ -205,7 +205,7 @@ private[time] final class RowTtlChanges(
       rows.remove(time, row)
       metrics.removed += 1
     }
-    if (before == 0) rows.noteTime(row, time, 1)
-    if (count == 0) rows.noteTime(row, time, -1)
+    if (before == 0) rows.countTime(row, time, 1)
+    if (count == 0) rows.countTime(row, time, -1)
   }
 }

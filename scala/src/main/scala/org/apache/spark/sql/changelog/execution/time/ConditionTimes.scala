@@ -178,7 +178,7 @@ private[time] final class ConditionTree(conditions: Seq[Expression], input: Seq[
 private object ConditionTree {
 
   /** The value of a condition at a time. */
-  private type Known = Int
+  private type TruthValue = Int
   private val NotMet = 0
   private val Unknown = 1
   private val Met = 2
@@ -188,28 +188,28 @@ private object ConditionTree {
     def isMet(row: InternalRow, at: Long): Boolean
 
     /** Returns the value for the row last passed to `find`. */
-    def at(time: Long): Known
+    def at(time: Long): TruthValue
   }
 
   private case class AllOf(conditions: Seq[Condition]) extends Condition {
     override def find(row: InternalRow): Unit = conditions.foreach(_.find(row))
     override def isMet(row: InternalRow, at: Long): Boolean = conditions.forall(_.isMet(row, at))
-    override def at(time: Long): Known = conditions.iterator.map(_.at(time)).min
+    override def at(time: Long): TruthValue = conditions.iterator.map(_.at(time)).min
   }
 
   private case class AnyOf(conditions: Seq[Condition]) extends Condition {
     override def find(row: InternalRow): Unit = conditions.foreach(_.find(row))
     override def isMet(row: InternalRow, at: Long): Boolean = conditions.exists(_.isMet(row, at))
-    override def at(time: Long): Known = conditions.iterator.map(_.at(time)).max
+    override def at(time: Long): TruthValue = conditions.iterator.map(_.at(time)).max
   }
 
   private class Comparison(val times: ConditionTimes) extends Condition {
     override def find(row: InternalRow): Unit = times.find(row)
     override def isMet(row: InternalRow, at: Long): Boolean = times.isMet(row, at)
-    override def at(time: Long): Known =
-      if (time >= times.settledFrom) known(times.becomesTrue)
+    override def at(time: Long): TruthValue =
+      if (time >= times.settledFrom) truthOf(times.becomesTrue)
       else if (time >= times.changesFrom) Unknown
-      else known(!times.becomesTrue)
+      else truthOf(!times.becomesTrue)
   }
 
   /** A condition independent of the current time. */
@@ -217,12 +217,12 @@ private object ConditionTree {
     private var value = NotMet
     predicate.initialize(0)
 
-    override def find(row: InternalRow): Unit = value = known(predicate.eval(row))
+    override def find(row: InternalRow): Unit = value = truthOf(predicate.eval(row))
     override def isMet(row: InternalRow, at: Long): Boolean = predicate.eval(row)
-    override def at(time: Long): Known = value
+    override def at(time: Long): TruthValue = value
   }
 
-  private def known(isMet: Boolean): Known = if (isMet) Met else NotMet
+  private def truthOf(isMet: Boolean): TruthValue = if (isMet) Met else NotMet
 }
 
 /** The transitions of a row under comparisons combined by AND. */

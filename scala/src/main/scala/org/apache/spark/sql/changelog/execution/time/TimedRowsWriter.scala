@@ -59,10 +59,10 @@ private[time] trait TimedRowsWriter extends UnaryExecNode with ChangelogStateWri
   override def placement: EntryPlacement =
     EntryPlacement
       .byColumns(placedBy, columns, first = TimedRows.Head)
-      .copy(form = if (notesTimes) EntryPlacement.TimedByRow else EntryPlacement.Timed)
+      .copy(form = if (storesTimes) EntryPlacement.TimedByRow else EntryPlacement.Timed)
 
   /** Whether the operator looks up the times of a row ([[TimedRows.timesLike]]). */
-  protected def notesTimes: Boolean = false
+  protected def storesTimes: Boolean = false
 
   /** No TTL, because time or a watermark bounds the state. */
   override protected lazy val ttls: Seq[Long] = Seq(0L)
@@ -178,7 +178,7 @@ private[time] final class TimedRows(columns: Seq[Attribute], store: StateStore) 
   def timesLike(row: UnsafeRow): Array[Long] = parts(HashLevel, hash(row))
 
   /** Adds `more` to the number of rows with the hash of `row` and this time, for [[timesLike]]. */
-  def noteTime(row: UnsafeRow, time: Long, more: Int): Unit = {
+  def countTime(row: UnsafeRow, time: Long, more: Int): Unit = {
     val entry = key(HashLevel, hash(row), time, noRow)
     val noted = store.get(entry)
     val count = (if (noted == null) 0L else noted.getLong(0)) + more
@@ -310,10 +310,10 @@ private[time] object TimedRows {
  *
  * @param keySchema
  *   the columns of the state's key
- * @param notesTimes
+ * @param storesTimes
  *   whether the operator also looks up the times of a row
  */
-final class MovedTimedRows(keySchema: StructType, store: StateStore, notesTimes: Boolean) {
+final class MovedTimedRows(keySchema: StructType, store: StateStore, storesTimes: Boolean) {
   private val rows =
     new TimedRows(toAttributes(StructType(keySchema.drop(TimedRows.Head))), store)
 
@@ -326,7 +326,7 @@ final class MovedTimedRows(keySchema: StructType, store: StateStore, notesTimes:
       val place = TimedRows.placeOf(entry.key)
       val row = rows.rowOf(entry)
       rows.put(place, row, entry.value.getLong(0), entry.value.getBoolean(1))
-      if (notesTimes) rows.noteTime(row, place, 1)
+      if (storesTimes) rows.countTime(row, place, 1)
     }
 }
 

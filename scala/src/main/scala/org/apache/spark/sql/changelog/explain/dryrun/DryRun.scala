@@ -16,7 +16,7 @@ import org.apache.spark.sql.streaming.Trigger
 import org.apache.spark.sql.{DataFrame => AnyDataFrame, Row, SparkSession => AnySession}
 import org.apache.spark.util.Utils
 
-import org.apache.spark.sql.changelog.compat.BorrowedListeners
+import org.apache.spark.sql.changelog.compat.ForwardedListeners
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.explain.{ChangesOfQuery, ExplainCommand, ExplainFormat}
 import org.apache.spark.sql.changelog.plans.{ExplainNode, ToChangelog, WatchedChanges}
@@ -67,7 +67,7 @@ private[dryrun] object DryRun {
         .option("checkpointLocation", checkpoint.toString)
         .trigger(Trigger.AvailableNow())
         .start()
-      new BorrowedListeners(creator, session).run(query)
+      new ForwardedListeners(creator, session).run(query)
     }
 
   private def textOf(query: WatchedChanges, timeZone: String): Map[Int, Seq[String]] =

@@ -43,7 +43,7 @@ private[changelog] class TraceRows(session: SparkSession) {
       .headOption
       .foreach(stream =>
         throw analysis("CHANGELOG_WHY_READS_STREAM", "node" -> DescribeNode.short(stream)))
-    val rows = new RowsBehind(session)
+    val rows = new LineageRows(session)
     try {
       val result = rows.keep(plan)
       shown(rows, "Result", result, level = 0, None) +:
@@ -58,7 +58,7 @@ private object TraceRows {
   private val Most = 100
 
   private def shown(
-      rows: RowsBehind,
+      rows: LineageRows,
       name: String,
       wanted: LogicalPlan,
       level: Int,
@@ -70,9 +70,9 @@ private object TraceRows {
   }
 
   /** The input rows behind a node's output rows, per input, with a remark. */
-  private case class Behind(inputs: Seq[LogicalPlan], note: Option[String] = None)
+  private case class TracedInputs(inputs: Seq[LogicalPlan], note: Option[String] = None)
 
-  private class Tracing(rows: RowsBehind) {
+  private class Tracing(rows: LineageRows) {
 
     /**
      * @param wanted
@@ -101,11 +101,11 @@ private object TraceRows {
       case leaf: LeafNode => Seq(shown(rows, named(leaf, name.name), wanted, level, None))
       case _ =>
         behind(node, wanted) match {
-          case Some(Behind(inputs, note)) =>
+          case Some(TracedInputs(inputs, note)) =>
             val isCompared = inputs.exists(_ ne wanted)
             val notes = note.toSeq ++ subqueryNote(node) ++
               (if (isCompared) comparisonNote(node, wanted) else None) ++
-              inputs.headOption.flatMap(emptinessNote(rows, node, wanted, _))
+              inputs.headOption.flatMap(noInputNote(rows, node, wanted, _))
             shown(rows, described(node), wanted, level, notes.reduceOption(_ + "; " + _)) +:
               node.children.zip(inputs).flatMap { case (child, input) =>
                 trace(child, input, level + 1, ReadName.Unknown)
@@ -117,7 +117,7 @@ private object TraceRows {
     }
 
     /** Returns None if a node's rows do not identify their input rows. */
-    private def behind(node: LogicalPlan, wanted: LogicalPlan): Option[Behind] =
+    private def behind(node: LogicalPlan, wanted: LogicalPlan): Option[TracedInputs] =
       if (node.expressions.exists(!_.deterministic)) None
       else
         node match {
@@ -131,7 +131,7 @@ private object TraceRows {
             Some(of(sameKeys, "one of the rows with its key"))
           case join: Join => ofJoin(join, wanted)
           case union: Union =>
-            Some(Behind(union.children.map(child =>
+            Some(TracedInputs(union.children.map(child =>
               rows.behind(child, wanted, byPlace(child, wanted)))))
           case operation: SetOperation => Some(ofSets(operation, wanted))
           case window: Window =>
@@ -148,13 +148,13 @@ private object TraceRows {
           case _ => None
         }
 
-    private def of(input: LogicalPlan, note: String = ""): Behind =
-      Behind(Seq(input), Some(note).filter(_.nonEmpty))
+    private def of(input: LogicalPlan, note: String = ""): TracedInputs =
+      TracedInputs(Seq(input), Some(note).filter(_.nonEmpty))
 
     private def byPlace(child: LogicalPlan, wanted: LogicalPlan): Seq[(Expression, Attribute)] =
       child.output.zip(wanted.output)
 
-    private def ofGroups(aggregate: Aggregate, wanted: LogicalPlan): Behind = {
+    private def ofGroups(aggregate: Aggregate, wanted: LogicalPlan): TracedInputs = {
       val keys = aggregate.groupingExpressions.map(key => Alias(key, "group")())
       val results = aggregate.aggregateExpressions
       val all = aggregate.copy(aggregateExpressions = results ++ keys)
@@ -181,39 +181,39 @@ private object TraceRows {
      * A padding row has NULLs in place of a match, and NULLs are no row of that side. Only rows
      * that satisfy the condition are therefore matches.
      */
-    private def ofJoin(join: Join, wanted: LogicalPlan): Option[Behind] = {
+    private def ofJoin(join: Join, wanted: LogicalPlan): Option[TracedInputs] = {
       val (left, right) = (join.left, join.right)
       def side(plan: LogicalPlan, condition: Option[Expression] = None) =
         rows.behind(plan, wanted, same(plan.output), condition)
       val meets = join.condition.orElse(Some(Literal.TrueLiteral))
-      def orAlone(other: LogicalPlan) = meets.map { condition =>
+      def includingUnmatched(other: LogicalPlan) = meets.map { condition =>
         other.output
           .map(IsNull(_): Expression)
           .reduceOption(And(_, _))
           .fold(condition)(Or(condition, _))
       }
       join.joinType match {
-        case _: InnerLike => Some(Behind(Seq(side(left), side(right))))
-        case LeftOuter => Some(Behind(Seq(side(left), side(right, meets))))
-        case RightOuter => Some(Behind(Seq(side(left, meets), side(right))))
+        case _: InnerLike => Some(TracedInputs(Seq(side(left), side(right))))
+        case LeftOuter => Some(TracedInputs(Seq(side(left), side(right, meets))))
+        case RightOuter => Some(TracedInputs(Seq(side(left, meets), side(right))))
         case FullOuter =>
-          Some(Behind(Seq(side(left, orAlone(right)), side(right, orAlone(left)))))
+          Some(TracedInputs(Seq(side(left, includingUnmatched(right)), side(right, includingUnmatched(left)))))
         case LeftSemi =>
-          Some(Behind(Seq(wanted, rows.behind(right, wanted, Nil, meets))))
+          Some(TracedInputs(Seq(wanted, rows.behind(right, wanted, Nil, meets))))
         case LeftAnti =>
           val none = rows.keep(Filter(Literal.FalseLiteral, right))
-          Some(Behind(Seq(wanted, none), Some("no row of the right side meets the condition")))
+          Some(TracedInputs(Seq(wanted, none), Some("no row of the right side meets the condition")))
         case _ => None
       }
     }
 
-    private def ofSets(operation: SetOperation, wanted: LogicalPlan): Behind = {
+    private def ofSets(operation: SetOperation, wanted: LogicalPlan): TracedInputs = {
       val sides = operation.children.map(side => rows.behind(side, wanted, byPlace(side, wanted)))
       operation match {
         case except: Except if except.isAll =>
-          Behind(sides, Some("each row of the right side removes one row of the left side"))
-        case _: Except => Behind(sides, Some("the right side has no equal row"))
-        case _ => Behind(sides)
+          TracedInputs(sides, Some("each row of the right side removes one row of the left side"))
+        case _: Except => TracedInputs(sides, Some("the right side has no equal row"))
+        case _ => TracedInputs(sides)
       }
     }
 
@@ -241,7 +241,7 @@ private object TraceRows {
       "the rows read by the subquery are not traced")
 
   private def comparisonNote(node: LogicalPlan, wanted: LogicalPlan): Option[String] = {
-    val others = wanted.output.filterNot(RowsBehind.areComparable(_, node))
+    val others = wanted.output.filterNot(LineageRows.areComparable(_, node))
     Option.when(others.nonEmpty)(
       s"rows are compared without ${others.map(_.name).mkString(", ")}, which have no equality")
   }
@@ -249,8 +249,8 @@ private object TraceRows {
   /**
    * Returns a note if no input row was found although one must exist, as with ranks among ties.
    */
-  private def emptinessNote(
-      rows: RowsBehind,
+  private def noInputNote(
+      rows: LineageRows,
       node: LogicalPlan,
       wanted: LogicalPlan,
       input: LogicalPlan): Option[String] = {

@@ -29,7 +29,7 @@ object ProjectKeys {
    */
   def outputKeys(plan: LogicalPlan, inputKeys: Seq[AttributeSet]): Seq[AttributeSet] = {
     val carried = carriedColumns(plan)
-    if (repeatsRows(plan)) Nil
+    if (emitsDuplicates(plan)) Nil
     else
       inputKeys.flatMap { key =>
         val choices = key.toSeq.map { column =>
@@ -81,7 +81,7 @@ object ProjectKeys {
     }
 
   /** Whether the node emits indistinguishable copies of a row. */
-  private def repeatsRows(plan: LogicalPlan): Boolean = plan match {
+  private def emitsDuplicates(plan: LogicalPlan): Boolean = plan match {
     case expand: Expand => expand.projections.size > 1 && expandId(expand).isEmpty
     case _ => false
   }

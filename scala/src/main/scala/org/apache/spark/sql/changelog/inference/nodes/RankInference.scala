@@ -41,7 +41,7 @@ object RankInference extends NodeInference {
       mode: OutputMode): ModifyKindSet = {
     val rank = plan.asInstanceOf[Rank]
     val staysFirst = inputs.head.kinds.isInsertOnly &&
-      (keepsArrival(rank) || mode == OutputMode.Append && keepsEarliest(rank).isDefined)
+      (keepsFirstArrivals(rank) || mode == OutputMode.Append && keepsEarliest(rank).isDefined)
     if (staysFirst) ModifyKindSet.InsertOnly else ModifyKindSet.All
   }
 
@@ -65,7 +65,7 @@ object RankInference extends NodeInference {
     def head(rows: String, bound: String) =
       StateTable("head", partition, rows, StateTable.boundedBy(bound))
     val best = head(s"first ${rank.end} rows", "the last rank")
-    if (node.child.kinds.isInsertOnly && keepsArrival(rank)) {
+    if (node.child.kinds.isInsertOnly && keepsFirstArrivals(rank)) {
       Decision(
         Seq(Demand.nothing),
         Some(RankStrategy.FirstCome.toString),
@@ -112,9 +112,9 @@ object RankInference extends NodeInference {
   }
 
   private def levels(rank: Rank): Option[String] = (rank, rank.child) match {
-    case (SpreadSingleTasks.Lower(ways), _) =>
+    case (SpreadSingleTasks.LowerLevel(ways), _) =>
       Some(s"the first of two levels: the first ${rank.end} rows of each of $ways salts")
-    case (_, SpreadSingleTasks.Lower(ways)) =>
+    case (_, SpreadSingleTasks.LowerLevel(ways)) =>
       Some(s"the second of two levels: its rows are the first ${rank.end} of each of $ways salts")
     case _ => None
   }
@@ -135,17 +135,17 @@ object RankInference extends NodeInference {
     val input = node.children.head
     if (waitsForWatermark(rank, node.mode.kinds)) RankStrategy.Earliest
     else if (input.mode.isInsertOnly) {
-      if (keepsArrival(rank)) RankStrategy.FirstCome else RankStrategy.AppendFast
+      if (keepsFirstArrivals(rank)) RankStrategy.FirstCome else RankStrategy.AppendFast
     } else if (input.required == UpdateKind.OnlyUpdateAfter) RankStrategy.UpdateFast
     else RankStrategy.Retract
   }
 
   /** Whether the rank holds a row until no better row can arrive. */
   private def waitsForWatermark(rank: Rank, produced: ModifyKindSet): Boolean =
-    produced.isInsertOnly && !keepsArrival(rank)
+    produced.isInsertOnly && !keepsFirstArrivals(rank)
 
   /** Whether the first rows to arrive keep their ranks. */
-  private def keepsArrival(rank: Rank): Boolean =
+  private def keepsFirstArrivals(rank: Rank): Boolean =
     rank.orderBy.isEmpty && rank.function == RankFunction.RowNumber
 
   /** Returns the event-time column whose earliest row is kept. */

@@ -155,7 +155,7 @@ object TemporalCondition extends PredicateHelper {
    */
   private def trend(value: Expression): Option[Int] = value match {
     case _ if !PassingTime.isIn(value) => Some(0)
-    case time: PassingTime => if (time.goesOn) Some(1) else None
+    case time: PassingTime => if (time.advances) Some(1) else None
     case cast: Cast if keepsOrder(cast.child.dataType, cast.dataType) => trend(cast.child)
     case TimestampAddInterval(start, interval, _) => shifted(start, interval)
     case TimestampAddYMInterval(start, interval, _) => shifted(start, interval)

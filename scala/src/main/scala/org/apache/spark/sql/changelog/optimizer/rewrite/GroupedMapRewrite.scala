@@ -39,7 +39,7 @@ import org.apache.spark.sql.changelog.plans._
  */
 private[optimizer] object GroupedMapRewrite extends NodeRewrite {
 
-  override def isDefinedAt(node: AnnotatedPlan): Boolean = GroupedMap.givesRowsOf(node.plan)
+  override def isDefinedAt(node: AnnotatedPlan): Boolean = GroupedMap.returnsRows(node.plan)
 
   override def inputs(node: AnnotatedPlan): Seq[AnnotatedPlan] = mapOf(node).children
 

@@ -153,7 +153,7 @@ private[optimizer] object StatelessRewrite extends NodeRewrite {
       case expand: Expand =>
         Expand(expand.projections.map(_ ++ kind), expand.output ++ kind, inputs.head)
       case generate: Generate =>
-        generate.copy(unrequiredChildIndex = leftOut(generate, inputs.head), child = inputs.head)
+        generate.copy(unrequiredChildIndex = droppedColumns(generate, inputs.head), child = inputs.head)
       case metrics: CollectMetrics =>
         val measured = kind.fold(metrics.metrics)(SignedMetrics(metrics, _))
         metrics.copy(metrics = measured, child = inputs.head)
@@ -162,7 +162,7 @@ private[optimizer] object StatelessRewrite extends NodeRewrite {
   }
 
   /** Returns the indices of columns dropped by a generator. The row kind may shift them. */
-  private def leftOut(generate: Generate, input: LogicalPlan): Seq[Int] = {
+  private def droppedColumns(generate: Generate, input: LogicalPlan): Seq[Int] = {
     val passedOn = AttributeSet(generate.requiredChildOutput)
     val columns = generate.child.outputSet -- passedOn
     input.output.indices.filter(index => columns.contains(input.output(index)))

@@ -168,7 +168,7 @@ private[optimizer] object RunningWindowRewrite extends NodeRewrite {
       ids: OperatorIds,
       held: LogicalPlan): ChangelogRunning = {
     val (ofPeers, ofRows) =
-      window.windowExpressions.flatMap(RunningWindow.calls).partition(RunningWindow.seesPeers)
+      window.windowExpressions.flatMap(RunningWindow.calls).partition(RunningWindow.readsPeers)
     val values =
       (ofRows ++ ofPeers).map(call => call -> Function(call).declared.evaluateExpression)
     ChangelogRunning(

@@ -58,7 +58,7 @@ class KafkaSink(options: SinkOptions) extends ChangelogSink(options.format) {
 
   override protected def check(input: SinkInput): Unit = {
     input.key(options.key)
-    if (valueFormat == DebeziumJson && input.lacksOldRows) {
+    if (valueFormat == DebeziumJson && input.lacksBeforeImages) {
       throw analysis(
         "CHANGELOG_SINK_OPTION_INVALID",
         "sink" -> format,

@@ -34,7 +34,7 @@ class MemoryTableSink(session: SparkSession, options: SinkOptions)
   @volatile private var shown: Option[CurrentRows] = None
 
   override protected def check(input: SinkInput): Unit = {
-    if (input.lacksOldRows) input.key(options.key)
+    if (input.lacksBeforeImages) input.key(options.key)
     if (shown.isEmpty) {
       val rows = CurrentRows.named(place)
       // Avoids an empty view before the first batch.
@@ -59,22 +59,22 @@ class MemoryTableSink(session: SparkSession, options: SinkOptions)
     val rows = continued(batch)
     val columns = batch.input.columns
     val marked =
-      batch.changes.select(ChangelogBatch.columns(batch.input.columnNames) :+ batch.isTaken: _*)
+      batch.changes.select(ChangelogBatch.columns(batch.input.columnNames) :+ batch.isRetraction: _*)
     val plan = marked.queryExecution.executedPlan
     val output = marked.queryExecution.analyzed.output
     val values = output.init
     val toRow = ExpressionEncoder(batch.schema).resolveAndBind().createDeserializer()
     val valuesOf = UnsafeProjection.create(values, output)
-    def isTaken(row: InternalRow) = row.getBoolean(values.size)
+    def isRetraction(row: InternalRow) = row.getBoolean(values.size)
     def rowOf(row: InternalRow): Row = toRow(valuesOf(row))
 
     val changes = plan.executeCollect().iterator
-    if (batch.input.lacksOldRows) {
+    if (batch.input.lacksBeforeImages) {
       val key = batch.input.key(options.key).get
       val keyOf =
         keyProjection(key.map(name => values(columns.indexWhere(_.name == name))), output)
       // An inserted row may precede a deleted row of its key.
-      val (gone, come) = changes.partition(isTaken)
+      val (gone, come) = changes.partition(isRetraction)
       rows.replace(
         batch.queryId,
         batch.batchId,
@@ -85,7 +85,7 @@ class MemoryTableSink(session: SparkSession, options: SinkOptions)
       rows.count(
         batch.queryId,
         batch.batchId,
-        changes.map(row => (keyOf(row).copy(), rowOf(row), if (isTaken(row)) -1 else 1)))
+        changes.map(row => (keyOf(row).copy(), rowOf(row), if (isRetraction(row)) -1 else 1)))
     }
   }
 
@@ -96,10 +96,10 @@ class MemoryTableSink(session: SparkSession, options: SinkOptions)
   /** Returns the rows after the previous batch. */
   private def continued(batch: ChangelogBatch): CurrentRows = {
     val rows = shown.get
-    val goesOn = rows.lastBatch.exists { case (queryId, batchId) =>
+    val continues = rows.lastBatch.exists { case (queryId, batchId) =>
       queryId == batch.queryId && Seq(batch.batchId - 1, batch.batchId).contains(batchId)
     }
-    if (goesOn || (batch.batchId == 0 && rows.lastBatch.isEmpty)) rows
+    if (continues || (batch.batchId == 0 && rows.lastBatch.isEmpty)) rows
     else if (batch.batchId == 0) {
       val empty = CurrentRows.reset(place)
       show(batch.input, empty)

@@ -72,18 +72,18 @@ private[changelog] object RowMerge {
    */
   def same(columns: StructType, side: String = "c"): String =
     all(columns.flatMap { field =>
-      val exact = exactly(field.dataType)
+      val exact = identityType(field.dataType)
       def cast(side: String) = s"CAST(${column(side, field.name)} AS ${exact.sql})"
       val isKnown = exact == field.dataType.asNullable
       if (isKnown) None else Some(s"${cast("t")} <=> ${cast(side)}")
     })
 
   /** Returns the type in which equal values are identical, ignoring nullability. */
-  def exactly(dataType: DataType): DataType = NetRows.exactly(dataType).asNullable
+  def identityType(dataType: DataType): DataType = NetRows.identityType(dataType).asNullable
 
   /** Returns how [[org.apache.spark.sql.changelog.connectors.delta.DeltaWriter]] finds rows by some columns. */
   def identity(columns: StructType, by: Seq[String], isKey: Boolean): RowIdentity =
-    RowIdentity(columns, by.map(name => name -> NetRows.exactly(columns(name).dataType)), isKey)
+    RowIdentity(columns, by.map(name => name -> NetRows.identityType(columns(name).dataType)), isKey)
 
   def column(side: String, name: String): String = s"$side.${quoteIdentifier(name)}"
 

@@ -148,7 +148,7 @@ class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
     val there = net.sparkSession.table(table).withColumn(There, lit(1L))
     val isSame = names
       .map { name =>
-        val exact = RowMerge.exactly(net.schema(name).dataType)
+        val exact = RowMerge.identityType(net.schema(name).dataType)
         col(RowMerge.column("f", name)).cast(exact) <=> col(RowMerge.column("t", name)).cast(
           exact)
       }

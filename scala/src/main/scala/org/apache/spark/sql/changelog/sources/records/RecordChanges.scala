@@ -244,7 +244,7 @@ private[changelog] case class RecordChanges(
   }
 
   private def changesOf(record: ParsedRecord, before: Attribute, after: Attribute): Expression = {
-    val added = change(RowKind.UpdateAfter, after, notSent(record.after))
+    val added = change(RowKind.UpdateAfter, after, columnsNotSent(record.after))
     val removed = change(RowKind.Delete, before)
     val changes =
       if (upserts) {
@@ -278,7 +278,7 @@ private[changelog] case class RecordChanges(
     struct("kind" -> Literal(kind), "row" -> row, "unavailable" -> unavailable)
 
   /** Returns the names of columns not sent by an update. NULL if all were sent. */
-  private def notSent(image: RecordImage): Expression = {
+  private def columnsNotSent(image: RecordImage): Expression = {
     val affected = columns.filter(isUnavailableAt)
     val none = Literal(null, ArrayType(StringType))
     if (affected.isEmpty || !upserts) none

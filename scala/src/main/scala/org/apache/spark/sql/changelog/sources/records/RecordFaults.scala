@@ -32,7 +32,7 @@ private[changelog] class RecordFaults(val function: String, drop: Boolean) exten
       throw runtime(
         "CHANGELOG_RECORD_MALFORMED",
         "function" -> function,
-        "place" -> told(place).map(text => s" ($text)").getOrElse(""),
+        "place" -> nonEmptyPlace(place).map(text => s" ($text)").getOrElse(""),
         "record" -> RecordFaults.shown(record),
         "fault" -> fault)
     }
@@ -45,10 +45,10 @@ private[changelog] class RecordFaults(val function: String, drop: Boolean) exten
     throw runtime(
       "CHANGELOG_RECORD_TRUNCATES",
       "function" -> function,
-      "place" -> told(place).map(text => s" ($text)").getOrElse(""),
+      "place" -> nonEmptyPlace(place).map(text => s" ($text)").getOrElse(""),
       "record" -> RecordFaults.shown(record))
 
-  private def told(place: UTF8String): Option[String] =
+  private def nonEmptyPlace(place: UTF8String): Option[String] =
     Option(place).map(_.toString).filter(_.nonEmpty)
 
   /** Returns the changes of a record with a fault, as an expression. */

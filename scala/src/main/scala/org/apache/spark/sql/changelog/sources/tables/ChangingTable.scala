@@ -20,16 +20,16 @@ private[tables] class ChangingTable(session: SparkSession, override val name: St
     extends FollowedTable {
   import ChangingTable._
 
-  override type Moment = TableVersion
+  override type TableSnapshot = TableVersion
 
-  override def rowsOnlyCome: Boolean = false
+  override def tracksOnlyInserts: Boolean = false
 
   override def now(): TableVersion =
-    SharedMoments.of(session, name)(versionOf(name, read(session, name)))
+    SharedVersions.of(session, name)(versionOf(name, read(session, name)))
 
-  override def version(start: Option[TableVersion], moment: TableVersion): TableVersion = {
-    start.foreach(checkSame(_, moment))
-    moment
+  override def version(start: Option[TableVersion], snapshot: TableVersion): TableVersion = {
+    start.foreach(checkSame(_, snapshot))
+    snapshot
   }
 
   override def rows(at: TableVersion): LogicalPlan = {

@@ -39,42 +39,42 @@ private[tables] class ComparedTable(
   private lazy val copies = new TableCopies(session, folder, fromAttributes(relation.output))
 
   /** The last snapshot compared, with its version. */
-  private var known: Option[(Copied, TableVersion)] = None
+  private var known: Option[(TableCopy, TableVersion)] = None
 
-  override type Moment = Copied
+  override type TableSnapshot = TableCopy
 
-  override def rowsOnlyCome: Boolean = false
+  override def tracksOnlyInserts: Boolean = false
 
-  override def now(): Copied = {
+  override def now(): TableCopy = {
     copies.deleteUnnamed()
     val found = FollowedTables.current(session, name)
     val copy = copies.write(Dataset.ofRows(session, found))
     checkKey(found, copy)
-    Copied(copy, idOf(found), TableVersion.fingerprint(fromAttributes(found.output)))
+    TableCopy(copy, idOf(found), TableVersion.fingerprint(fromAttributes(found.output)))
   }
 
-  override def version(start: Option[TableVersion], moment: Copied): TableVersion = {
+  override def version(start: Option[TableVersion], snapshot: TableCopy): TableVersion = {
     val version = known
-      .collect { case (`moment`, version) if start.contains(version) => version }
-      .getOrElse(compare(start, moment))
-    known = Some(moment -> version)
+      .collect { case (`snapshot`, version) if start.contains(version) => version }
+      .getOrElse(compare(start, snapshot))
+    known = Some(snapshot -> version)
     version
   }
 
-  private def compare(start: Option[TableVersion], moment: Copied): TableVersion = {
+  private def compare(start: Option[TableVersion], snapshot: TableCopy): TableVersion = {
     val found =
-      TableVersion(name, moment.table, moment.columns, start.fold("0")(_.version))
+      TableVersion(name, snapshot.table, snapshot.columns, start.fold("0")(_.version))
     start.foreach(checkSame(_, found))
-    val isNews = start.forall { start =>
+    val hasChanges = start.forall { start =>
       val before = copies.named(start.number)
-      before != moment.copy && differs(before, moment.copy)
+      before != snapshot.copy && differs(before, snapshot.copy)
     }
-    if (isNews) {
+    if (hasChanges) {
       val next = found.at(found.number + 1)
-      copies.name(next.number, moment.copy)
+      copies.name(next.number, snapshot.copy)
       next
     } else {
-      copies.delete(moment.copy)
+      copies.delete(snapshot.copy)
       found
     }
   }
@@ -128,23 +128,23 @@ private[tables] class ComparedTable(
 private[tables] object ComparedTable {
 
   /**
-   * Copied: a table as read into a copy.
+   * TableCopy: a table as read into a copy.
    *
    * @param table
    *   distinguishes the table from another table of the same name
    */
-  case class Copied(copy: String, table: String, columns: String)
+  case class TableCopy(copy: String, table: String, columns: String)
 
   /** Returns how to follow a table without any change tracking, or why comparing is impossible. */
-  def wayOf(name: String, relation: LogicalPlan): Either[String, FollowedWay] = {
-    val unlike = relation.output.find(_.dataType.existsRecursively {
+  def trackingOf(name: String, relation: LogicalPlan): Either[String, TableTracking] = {
+    val incomparable = relation.output.find(_.dataType.existsRecursively {
       case _: VariantType | _: CalendarIntervalType | _: NullType => true
       case _ => false
     })
-    unlike match {
+    incomparable match {
       case Some(column) =>
         Left(s"its column ${column.name} of type ${column.dataType.sql} can't be compared")
-      case None => Right(FollowedWay.copy(name, keyOf(relation), instead(relation)))
+      case None => Right(TableTracking.copy(name, keyOf(relation), instead(relation)))
     }
   }
 

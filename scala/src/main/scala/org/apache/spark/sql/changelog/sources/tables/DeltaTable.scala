@@ -21,11 +21,11 @@ import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 private[tables] class DeltaTable(session: SparkSession, override val name: String)
     extends FollowedTable {
 
-  override type Moment = TableVersion
+  override type TableSnapshot = TableVersion
 
-  override def rowsOnlyCome: Boolean = false
+  override def tracksOnlyInserts: Boolean = false
 
-  override def now(): TableVersion = SharedMoments.of(session, name)(versionOf(current))
+  override def now(): TableVersion = SharedVersions.of(session, name)(versionOf(current))
 
   private def versionOf(snapshot: DeltaSnapshot): TableVersion =
     TableVersion(name, snapshot.id, columnsOf(snapshot.columns), snapshot.version.toString)
@@ -37,9 +37,9 @@ private[tables] class DeltaTable(session: SparkSession, override val name: Strin
   private def columnsOf(columns: DeltaColumns): String =
     TableVersion.fingerprint(columns.schema, columns.inFiles: _*)
 
-  override def version(start: Option[TableVersion], moment: TableVersion): TableVersion = {
-    start.foreach(checkFollows(_, moment))
-    moment
+  override def version(start: Option[TableVersion], snapshot: TableVersion): TableVersion = {
+    start.foreach(checkFollows(_, snapshot))
+    snapshot
   }
 
   override def rows(at: TableVersion): LogicalPlan = {

@@ -28,19 +28,19 @@ private[tables] class FileTable(session: SparkSession, override val name: String
 
   private val listings = new FileListings(folder, session.sessionState.newHadoopConf())
 
-  override type Moment = Listed
+  override type TableSnapshot = Listed
 
-  override def rowsOnlyCome: Boolean = true
+  override def tracksOnlyInserts: Boolean = true
 
   /** The last file list. */
   private var listed: Option[Listed] = None
 
   override def now(): Listed = {
-    val shared = SharedMoments.of(session, name)(list())
+    val shared = SharedVersions.of(session, name)(list())
     // Partition values of type TIMESTAMP depend on the view's time zone.
     val isSame =
       shared.zone == zone || !shared.partitionSchema.exists(_.dataType == TimestampType)
-    val found = if (isSame) shared else list().asIn(shared)
+    val found = if (isSame) shared else list().inPartitionsOf(shared)
     listed = Some(found)
     found
   }
@@ -57,17 +57,17 @@ private[tables] class FileTable(session: SparkSession, override val name: String
       files.location.listFiles(Nil, Nil))
   }
 
-  override def version(start: Option[TableVersion], moment: Listed): TableVersion = {
-    val found = TableVersion(name, "", moment.columns, start.fold("0")(_.version))
+  override def version(start: Option[TableVersion], snapshot: Listed): TableVersion = {
+    val found = TableVersion(name, "", snapshot.columns, start.fold("0")(_.version))
     val known = start.fold(Set.empty[ListedFile]) { start =>
       checkSame(start, found)
       listings.read(start.number)
     }
-    checkThere(known, moment.files, found.version)
-    if (start.nonEmpty && known == moment.files) found
+    checkExist(known, snapshot.files, found.version)
+    if (start.nonEmpty && known == snapshot.files) found
     else {
       val next = found.at(found.number + 1)
-      listings.write(next.number, moment.files)
+      listings.write(next.number, snapshot.files)
       next
     }
   }
@@ -82,7 +82,7 @@ private[tables] class FileTable(session: SparkSession, override val name: String
     val there = now()
     checkSame(since, TableVersion(name, "", there.columns, since.version))
     val known = listings.read(since.number)
-    checkThere(known, there.files, since.version)
+    checkExist(known, there.files, since.version)
     def bytes(files: Set[ListedFile]) = files.toSeq.map(_.length).sum
     Some(TableSize(bytes(there.files), bytes(there.files -- known)))
   }
@@ -91,7 +91,7 @@ private[tables] class FileTable(session: SparkSession, override val name: String
 
   private def rowsOf(files: Set[ListedFile], version: String): LogicalPlan = {
     val known = listed.filter(known => files.subsetOf(known.files)).getOrElse(list())
-    checkThere(files, known.files, version)
+    checkExist(files, known.files, version)
     val relation =
       FollowedTables.relationOf(session.table(name)).asInstanceOf[LogicalRelation]
     val source = filesOf(relation)
@@ -102,7 +102,7 @@ private[tables] class FileTable(session: SparkSession, override val name: String
     relation.copy(relation = source.copy(location = location)(source.sparkSession))
   }
 
-  private def checkThere(
+  private def checkExist(
       expected: Set[ListedFile],
       there: Set[ListedFile],
       version: String): Unit =
@@ -150,7 +150,7 @@ private object FileTable {
      * Returns the files of another list, in this list's partitions. Returns this whole list if some files have changed
      * since.
      */
-    def asIn(other: Listed): Listed = {
+    def inPartitionsOf(other: Listed): Listed = {
       val known = other.files.map(_.anywhere)
       val same = files.filter(file => known(file.anywhere))
       if (same.size < known.size) this else of(same)

@@ -15,18 +15,18 @@ import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 private[tables] trait FollowedTable {
 
   /** The snapshot of the table at one time. */
-  type Moment
+  type TableSnapshot
 
   /** The table's name in SQL. */
   def name: String
 
   /** Whether only inserts are tracked, as for append-only tables. */
-  def rowsOnlyCome: Boolean
+  def tracksOnlyInserts: Boolean
 
-  def now(): Moment
+  def now(): TableSnapshot
 
   /** Returns the version of a snapshot. Fails if the changes since `start` are unknown. */
-  def version(start: Option[TableVersion], moment: Moment): TableVersion
+  def version(start: Option[TableVersion], snapshot: TableSnapshot): TableVersion
 
   /** Returns all rows of a version. */
   def rows(at: TableVersion): LogicalPlan

@@ -37,42 +37,42 @@ object FollowedTables {
    * @param keepsCopies
    *   whether file tables are compared with a copy, too
    */
-  def wayOf(
+  def trackingOf(
       session: SparkSession,
       relation: LogicalPlan,
       view: Option[String],
-      keepsCopies: Boolean): Either[String, FollowedWay] =
-    relation.output.map(_.name).find(isTaken(_, relation)) match {
+      keepsCopies: Boolean): Either[String, TableTracking] =
+    relation.output.map(_.name).find(isReservedName(_, relation)) match {
       case Some(column) => Left(s"it has a column $column")
       case None if relation.output.size != numColumns(relation) =>
         Left("the query reads columns that say in which file a row is")
-      case None => wayOfNamed(session, relation, view, keepsCopies)
+      case None => trackingOfNamed(session, relation, view, keepsCopies)
     }
 
-  private def wayOfNamed(
+  private def trackingOfNamed(
       session: SparkSession,
       relation: LogicalPlan,
       view: Option[String],
-      keepsCopies: Boolean): Either[String, FollowedWay] = {
+      keepsCopies: Boolean): Either[String, TableTracking] = {
     val name =
       nameOf(relation).filter(name => Try(isSame(session, name, relation)).getOrElse(false))
     relation match {
       case DeltaRelation(table) =>
         val hasFeed = table.snapshot.hasChangeFeed
         name
-          .map(name => if (hasFeed) FollowedWay.deltaFeed(name) else FollowedWay.deltaFiles(name))
-          .toRight(NoName)
+          .map(name => if (hasFeed) TableTracking.deltaFeed(name) else TableTracking.deltaFiles(name))
+          .toRight(ReadByPath)
       case Files(files) if name.nonEmpty && !keepsCopies && isListed(files) =>
-        Right(FollowedWay.files(name.get))
+        Right(TableTracking.files(name.get))
       case _ if name.exists(ChangingTable.isOne(session, _)) =>
-        Right(FollowedWay.changes(name.get))
+        Right(TableTracking.changes(name.get))
       case _ =>
-        name.orElse(view).toRight(NoName).flatMap(ComparedTable.wayOf(_, relation))
+        name.orElse(view).toRight(ReadByPath).flatMap(ComparedTable.trackingOf(_, relation))
     }
   }
 
   /** Returns whether a column's name is reserved for change data. */
-  private def isTaken(column: String, relation: LogicalPlan): Boolean = {
+  private def isReservedName(column: String, relation: LogicalPlan): Boolean = {
     val names = relation match {
       case DeltaRelation(_) => Delta.ColumnsOfFeed
       case _ => Seq(RowKind.ChangeTypeColumnName)
@@ -80,7 +80,7 @@ object FollowedTables {
     names.exists(_.equalsIgnoreCase(column))
   }
 
-  private val NoName = "it is read by its place with options, and not by the name of a table"
+  private val ReadByPath = "it is read by its place with options, and not by the name of a table"
 
   /** Returns whether a plan is a relation that reads a table, which may change. */
   def isTable(plan: LogicalPlan): Boolean = plan match {
@@ -117,22 +117,22 @@ object FollowedTables {
    */
   def sizeOf(
       session: SparkSession,
-      way: FollowedWay,
+      tracking: TableTracking,
       since: TableVersion,
       folder: Path): Option[TableSize] =
-    open(session, way.options, folder).size(since)
+    open(session, tracking.options, folder).size(since)
 
   /** Returns the sizes for a Delta table read by its feed. Returns None if the stream read another table. */
   def sizeOf(session: SparkSession, table: String, read: DeltaStreamOffset): Option[TableSize] =
     new DeltaTable(session, table).size(read)
 
   /** Returns the partition columns of a Delta table, and no columns for different tables. */
-  def partitionsOf(session: SparkSession, way: FollowedWay): StructType =
-    filesOf(session, way).fold(new StructType)(_.partitionSchema)
+  def partitionsOf(session: SparkSession, tracking: TableTracking): StructType =
+    filesOf(session, tracking).fold(new StructType)(_.partitionSchema)
 
   /** Lists the current files of a Delta table by partition, once. Returns None for different tables. */
-  def listed(session: SparkSession, way: FollowedWay): Option[FileIndex] =
-    filesOf(session, way).map { files =>
+  def listed(session: SparkSession, tracking: TableTracking): Option[FileIndex] =
+    filesOf(session, tracking).map { files =>
       val directories = files.location.listFiles(Nil, Nil)
       new ListedFiles(files.location.rootPaths, files.partitionSchema, directories)
     }
@@ -140,11 +140,11 @@ object FollowedTables {
   /** Returns the partitions with changed rows, as values written by Delta. Returns None if unknown. */
   def changedPartitions(
       session: SparkSession,
-      way: FollowedWay,
+      tracking: TableTracking,
       from: TableVersion,
       until: TableVersion): Option[Seq[Map[String, String]]] = {
-    val columns = partitionsOf(session, way).fieldNames.toSet
-    try new DeltaTable(session, way.name).changedPartitions(from, until, columns)
+    val columns = partitionsOf(session, tracking).fieldNames.toSet
+    try new DeltaTable(session, tracking.name).changedPartitions(from, until, columns)
     catch { case _: AnalysisException => None }
   }
 
@@ -156,17 +156,17 @@ object FollowedTables {
    */
   def isSameVersion(
       session: SparkSession,
-      way: FollowedWay,
+      tracking: TableTracking,
       from: (Path, TableVersion),
       until: (Path, TableVersion)): Boolean = {
     def listed(read: (Path, TableVersion)) =
       new FileListings(read._1, session.sessionState.newHadoopConf()).read(read._2.number)
-    if (way.isDelta) from._2 == until._2
-    else way.isFiles && from._2.columns == until._2.columns && listed(from) == listed(until)
+    if (tracking.isDelta) from._2 == until._2
+    else tracking.isFiles && from._2.columns == until._2.columns && listed(from) == listed(until)
   }
 
-  private def filesOf(session: SparkSession, way: FollowedWay): Option[HadoopFsRelation] =
-    if (way.isDelta) Files.unapply(relationOf(session.table(way.name))) else None
+  private def filesOf(session: SparkSession, tracking: TableTracking): Option[HadoopFsRelation] =
+    if (tracking.isDelta) Files.unapply(relationOf(session.table(tracking.name))) else None
 
   /**
    * Opens a table by its tracking method.
@@ -178,9 +178,9 @@ object FollowedTables {
       session: SparkSession,
       options: Map[String, String],
       folder: Path): FollowedTable = {
-    val name = options(FollowedWay.Table)
-    options.get(FollowedWay.By) match {
-      case Some(FollowedWay.ByChanges) => new ChangingTable(session, name)
+    val name = options(TableTracking.Table)
+    options.get(TableTracking.By) match {
+      case Some(TableTracking.ByChanges) => new ChangingTable(session, name)
       case Some(_) => new ComparedTable(session, name, folder)
       case None =>
         relationOf(session.table(name)) match {

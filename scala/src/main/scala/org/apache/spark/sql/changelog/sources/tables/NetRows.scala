@@ -36,10 +36,10 @@ private[changelog] object NetRows {
   /** Returns the distinct rows of the columns `names`, with the sums of the columns `counts`. */
   def summed(rows: DataFrame, names: Seq[String], counts: String*): DataFrame = {
     val types = names.map(rows.schema(_).dataType)
-    val exact = names.zip(types).map { case (name, dataType) => as(name, exactly(dataType)) }
+    val exact = names.zip(types).map { case (name, dataType) => as(name, identityType(dataType)) }
     // Outside ANSI mode, the cast of a text can fail, and Spark makes the type nullable.
     val columns = names.zip(types).map {
-      case (name, dataType) if exactly(dataType) == dataType => quoted(name)
+      case (name, dataType) if identityType(dataType) == dataType => quoted(name)
       case (name, dataType) => as(name, dataType.asNullable)
     }
     val sums = counts.map(count => sum(quoted(count)).as(count))
@@ -54,14 +54,14 @@ private[changelog] object NetRows {
     !types.exists(_.existsRecursively(_.isInstanceOf[VariantType]))
 
   /** Returns a type in which only identical values are equal. */
-  def exactly(dataType: DataType): DataType = dataType match {
+  def identityType(dataType: DataType): DataType = dataType match {
     case _: FloatType | _: DoubleType => StringType
     case text: StringType if !text.isUTF8BinaryCollation => StringType
-    case array: ArrayType => array.copy(elementType = exactly(array.elementType))
+    case array: ArrayType => array.copy(elementType = identityType(array.elementType))
     case struct: StructType =>
-      StructType(struct.map(field => field.copy(dataType = exactly(field.dataType))))
+      StructType(struct.map(field => field.copy(dataType = identityType(field.dataType))))
     case map: MapType =>
-      map.copy(keyType = exactly(map.keyType), valueType = exactly(map.valueType))
+      map.copy(keyType = identityType(map.keyType), valueType = identityType(map.valueType))
     case other => other
   }
 

@@ -74,7 +74,7 @@ private[tables] class TableCopies(session: SparkSession, folder: Path, table: St
   /** Deletes the remains of a refresh that ended before its version was recorded. */
   def deleteUnnamed(): Unit = {
     val named = versions.map(this.named).toSet
-    deleteUnlent(listed(Copy).filterNot(named))
+    deleteWithoutLoans(listed(Copy).filterNot(named))
   }
 
   def deleteBefore(version: Long): Unit = {
@@ -84,11 +84,11 @@ private[tables] class TableCopies(session: SparkSession, folder: Path, table: St
     // Version files are deleted before the search for loans, because a new reader creates a loan before checking the
     // version file.
     old.foreach(version => files.delete(path(version), false))
-    deleteUnlent(copies)
+    deleteWithoutLoans(copies)
   }
 
   /** Deletes copies without loans. A lent copy is deleted later, as a copy without a name. */
-  private def deleteUnlent(copies: Seq[String]): Unit =
+  private def deleteWithoutLoans(copies: Seq[String]): Unit =
     if (copies.nonEmpty) {
       val oldest = System.currentTimeMillis() - LongestLoan.toMillis
       val (old, recent) = statuses(Lent).partition(_.getModificationTime < oldest)

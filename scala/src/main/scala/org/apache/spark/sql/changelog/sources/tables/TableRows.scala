@@ -34,7 +34,7 @@ case class TableRows(
     s"TableRows ${output.mkString("[", ", ", "]")}"
 
   /** Returns the rows as a batch plan. */
-  def atRest: LogicalPlan = {
+  def asBatchPlan: LogicalPlan = {
     val rows = stream.foldLeft(read()) { (plan, stream) =>
       plan.transformUp { case leaf: StreamSourceAwareLogicalPlan => leaf.withStream(stream) }
     }
@@ -56,5 +56,5 @@ case class TableRows(
 object ReadTableRows extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan =
     if (!plan.exists(_.isInstanceOf[TableRows])) plan
-    else plan.transformUp { case rows: TableRows => rows.atRest }
+    else plan.transformUp { case rows: TableRows => rows.asBatchPlan }
 }

@@ -27,7 +27,7 @@ private[tables] class TableSource(
     extends LatestOffsetSource {
 
   /** The snapshot to read up to, if chosen at the start. */
-  private var decided: Option[table.Moment] = None
+  private var decided: Option[table.TableSnapshot] = None
 
   override def prepareForTriggerAvailableNow(): Unit = decided = Some(table.now())
 
@@ -36,7 +36,7 @@ private[tables] class TableSource(
     try table.version(from, decided.getOrElse(table.now()))
     catch {
       // Another process may have refreshed this view since the shared snapshot.
-      case _: AnalysisException if SharedMoments.forget(session, table.name) =>
+      case _: AnalysisException if SharedVersions.forget(session, table.name) =>
         val now = table.now()
         decided = decided.map(_ => now)
         table.version(from, now)
@@ -59,7 +59,7 @@ private[tables] class TableSource(
 
   private def read(from: Option[TableVersion], until: TableVersion): LogicalPlan = from match {
     case Some(from) => table.changes(from, until)
-    case None if table.rowsOnlyCome => table.rows(until)
+    case None if table.tracksOnlyInserts => table.rows(until)
     case None =>
       val rows = table.rows(until)
       val insert = Alias(Literal("insert"), RowKind.ChangeTypeColumnName)()

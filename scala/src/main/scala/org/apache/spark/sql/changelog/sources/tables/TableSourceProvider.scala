@@ -53,7 +53,7 @@ class TableSourceProvider extends StreamSourceProvider with DataSourceRegister {
   private def schemaOf(sqlContext: SQLContext, table: FollowedTable): StructType = {
     val relation = FollowedTables.relationOf(sessionOf(sqlContext).table(table.name))
     val columns = fromAttributes(relation.output)
-    if (table.rowsOnlyCome) columns
+    if (table.tracksOnlyInserts) columns
     else columns.add(RowKind.ChangeTypeColumnName, StringType, nullable = false)
   }
 

@@ -51,7 +51,7 @@ object ChangeViews {
       }
       // A batch of a view of files rewrites the catalog entry as a whole, as this statement does.
       if (new ViewCatalog(session).get(name).isDelta) {
-        ViewLeases.besideQuery(session, name)(alter)
+        ViewLeases.evenIfQueryRuns(session, name)(alter)
       } else ViewLeases(session, name)(alter)
     }
 
@@ -209,7 +209,7 @@ object ChangeViews {
       def drop(view: KeptView): Unit = ViewLeases(session, view.name.nameParts) { now =>
         RunningViews.stop(now)
         Fence.check("drop")
-        ViewLeases.leave(now)
+        ViewLeases.endForRemoval(now)
         ViewStorage(session, now.definition.provider).drop(now)
       }
       val catalog = new ViewCatalog(session)

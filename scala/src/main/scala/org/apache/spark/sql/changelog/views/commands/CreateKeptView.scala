@@ -95,15 +95,15 @@ case class CreateKeptView(
     if (checked.reads(view.name)) throw analysis("CHANGELOG_VIEW_RECURSIVE", "view" -> view.name)
     new ViewDependencies(session).checkNoCycle(view.name, definition)
     if (definition.provider == view.definition.provider) {
-      val goesOn = definition.goingOn(view.definition)
-      val refresh = new ViewRefresh(session, made.copy(definition = goesOn))
+      val continued = definition.continuing(view.definition)
+      val refresh = new ViewRefresh(session, made.copy(definition = continued))
       // Other settings may change the meaning of the same query text.
-      val meansTheSame = goesOn.settings == view.definition.settings
+      val meansTheSame = continued.settings == view.definition.settings
       if (kind == ViewKind.MaterializedView && meansTheSame) refresh.evolve(view)
       else refresh.replace()
     } else {
       Fence.check("drop")
-      ViewLeases.leave(view)
+      ViewLeases.endForRemoval(view)
       ViewStorage(session, view.definition.provider).drop(view)
       create(session, made)
     }
@@ -169,9 +169,9 @@ object CreateKeptView {
       _ => otherwise.output,
       session => {
         val query = new ViewQuery(session, create.define(session))
-        val followed = query.followed.flatMap { way =>
-          s"${way.name} is followed ${way.way}; a refresh reads ${way.reads}" +:
-            way.better.map(reason => s"  not better, since $reason").toSeq
+        val followed = query.followed.flatMap { tracking =>
+          s"${tracking.name} is followed ${tracking.tracking}; a refresh reads ${tracking.reads}" +:
+            tracking.better.map(reason => s"  not better, since $reason").toSeq
         }
         val others = query.unfollowed.map { case (table, reason) =>
           s"$table is not followed: $reason"

@@ -21,7 +21,7 @@ import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.explain.lineage.{TraceRows, TracedNode}
 import org.apache.spark.sql.changelog.views._
 import org.apache.spark.sql.changelog.views.history.RefreshHistory
-import org.apache.spark.sql.changelog.views.verify.{RowDifference, VerifyView, ViewAtRest}
+import org.apache.spark.sql.changelog.views.verify.{RowDifference, VerifyView, PinnedView}
 
 /** ReadViews: the statements that return information about views. */
 object ReadViews {
@@ -172,9 +172,9 @@ object ReadViews {
       session => {
         val view = find(session, name)
         val query = new ViewQuery(session, view.definition)
-        if (query.isStreaming && query.forgetsRows)
+        if (query.isStreaming && query.expiresRows)
           throw analysis("CHANGELOG_WHY_ROWS_FORGOTTEN", "view" -> view.name)
-        def wantedOf(plan: LogicalPlan) = {
+        def selectedRows(plan: LogicalPlan) = {
           val wanted = filter.fold(plan)(_.copy(child = SubqueryAlias(name.last, plan)))
           // The condition may name temporary views of the caller's session.
           val analyzed = session.sessionState.executePlan(wanted)
@@ -182,9 +182,9 @@ object ReadViews {
           analyzed.analyzed
         }
         // Fails for an invalid condition before any source is read.
-        wantedOf(LocalRelation(toAttributes(query.schema)))
+        selectedRows(LocalRelation(toAttributes(query.schema)))
         def trace(plan: LogicalPlan, note: String) = {
-          val nodes = new TraceRows(query.session)(wantedOf(plan))
+          val nodes = new TraceRows(query.session)(selectedRows(plan))
           // The first node is the result. The note also names the batch of the result.
           nodes
             .take(1)
@@ -194,7 +194,7 @@ object ReadViews {
         }
         var traced: Seq[TracedNode] = Nil
         if (query.isStreaming) {
-          new ViewAtRest(view, query, "traced").apply { (batchId, _, plan) =>
+          new PinnedView(view, query, "traced").apply { (batchId, _, plan) =>
             traced = trace(plan, s"as of batch $batchId")
           }
         } else traced = trace(query.analyzed, "as its tables are now")

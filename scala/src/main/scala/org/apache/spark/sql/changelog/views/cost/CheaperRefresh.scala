@@ -26,7 +26,7 @@ class CheaperRefresh(session: SparkSession, view: KeptView, query: ViewQuery) {
   /**
    * Returns whether most of the source data has changed. Recomputing the rows is then cheaper than computing the state.
    */
-  def isMost(changed: RefreshEstimate): Boolean = !changesAreRead &&
+  def changesMost(changed: RefreshEstimate): Boolean = !changesAreRead &&
     changed.bytesChanged.exists { bytes =>
       bytes >= CheaperRefresh.Little && bytes * 2 > changed.bytesInAll
     }

@@ -30,7 +30,7 @@ import org.apache.spark.sql.changelog.views.history.{
 class RefreshCosts(records: Seq[RefreshRecord]) {
   import RefreshCosts._
 
-  private val known: Seq[Known] = {
+  private val known: Seq[PastRefresh] = {
     val last = records.take(Last)
     val replaced = last.indexWhere(_.reason == RefreshReason.Replaced)
     val ofThisQuery = if (replaced < 0) last else last.take(replaced + 1)
@@ -39,7 +39,7 @@ class RefreshCosts(records: Seq[RefreshRecord]) {
       if record.succeeded && record.reason != RefreshReason.StateMissing &&
         record.mode != TouchedPartitions.Mode
       estimate <- record.estimate if estimate.bytesInAll > 0
-    } yield Known(record, estimate)
+    } yield PastRefresh(record, estimate)
   }
 
   /** Seconds and bytes of the last full refresh, or of the most similar refresh. */
@@ -101,7 +101,7 @@ object RefreshCosts {
   /** The share of changed bytes up to which only the fixed cost counts. */
   private val Small = 0.01
 
-  private case class Known(record: RefreshRecord, estimate: RefreshEstimate) {
+  private case class PastRefresh(record: RefreshRecord, estimate: RefreshEstimate) {
     def seconds: Double = record.millis / 1000.0
     def inAll: Long = estimate.bytesInAll
     def changed: Option[Long] = estimate.bytesChanged

@@ -17,7 +17,7 @@ import org.apache.spark.sql.changelog.views.{ViewCatalog, ViewQuery}
 /** ViewInputs: the tables and views read by the query of a view, according to a checkpoint. */
 class ViewInputs(query: ViewQuery, checkpoint: Path) extends Logging {
   private val session = query.session
-  private val ways = query.followed.map(way => way.name -> way).toMap
+  private val trackings = query.followed.map(tracking => tracking.name -> tracking).toMap
 
   /** The upstream views with a change feed: Delta tables. */
   private lazy val views = {
@@ -47,8 +47,8 @@ class ViewInputs(query: ViewQuery, checkpoint: Path) extends Logging {
 
   private def sizeOfTable(folder: Path, offset: String): Option[TableSize] = for {
     version <- TableVersion.find(offset)
-    way <- ways.get(version.table)
-    size <- FollowedTables.sizeOf(session, way, version, folder)
+    tracking <- trackings.get(version.table)
+    size <- FollowedTables.sizeOf(session, tracking, version, folder)
   } yield size
 
   private def sizeOfView(read: DeltaStreamOffset): Option[TableSize] =

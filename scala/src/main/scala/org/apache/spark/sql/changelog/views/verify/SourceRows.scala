@@ -47,12 +47,12 @@ class SourceRows(session: SparkSession, checkpoint: Path) {
     // A source with several reads has one offset per read.
     val streams = StreamRows.in(streaming)
     val copy = new Path(checkpoint.getParent, s"verify-${UUID.randomUUID}")
-    val lent = mutable.ArrayBuffer.empty[Closeable]
+    val loans = mutable.ArrayBuffer.empty[Closeable]
     try {
       copyOffsets(batchId, copy)
       offsetsBySource(batchId).foreach { case (source, offset) =>
         val place = s"sources/$source"
-        lent ++= SourceFiles.lend(
+        loans ++= SourceFiles.lend(
           new Path(checkpoint, place),
           offset,
           new Path(copy, place),
@@ -60,7 +60,7 @@ class SourceRows(session: SparkSession, checkpoint: Path) {
       }
       StreamRows.read(session, streams, copy)(read)
     } finally {
-      lent.foreach(_.close())
+      loans.foreach(_.close())
       files.delete(copy, true)
     }
   }

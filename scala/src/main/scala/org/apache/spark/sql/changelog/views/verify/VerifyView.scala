@@ -32,16 +32,16 @@ class VerifyView(creator: SparkSession, view: KeptView, sample: Option[Double]) 
   private val session = query.session
   // Few cached rows then need few partitions.
   session.conf.set(SQLConf.CAN_CHANGE_CACHED_PLAN_OUTPUT_PARTITIONING.key, value = true)
-  private val atRest = new ViewAtRest(view, query, "compared with its query")
+  private val pinned = new PinnedView(view, query, "compared with its query")
   private val seed = System.nanoTime()
 
   /** Returns the differing rows, at most [[MostRows]], each marked as missing or unexpected. */
   def apply(): Seq[Row] = {
-    if (query.isStreaming && query.forgetsRows)
+    if (query.isStreaming && query.expiresRows)
       throw analysis("CHANGELOG_VIEW_NOT_COMPARABLE", "view" -> view.name)
     val at = System.currentTimeMillis()
     val (differences, compared) =
-      if (query.isStreaming) compareStream() else compare(atRest.stored, query.rows)
+      if (query.isStreaming) compareStream() else compare(pinned.stored, query.rows)
     new ViewLog(creator, view.definition.folder)
       .verified(VerificationRecord(at, sample, compared, differences.size.toLong))
     differences.take(MostRows)
@@ -49,7 +49,7 @@ class VerifyView(creator: SparkSession, view: KeptView, sample: Option[Double]) 
 
   private def compareStream(): (Seq[Row], Long) = {
     var result: (Seq[Row], Long) = (Nil, 0L)
-    atRest { (_, stored, plan) => result = compare(stored, Dataset.ofRows(session, plan)) }
+    pinned { (_, stored, plan) => result = compare(stored, Dataset.ofRows(session, plan)) }
     result
   }
 

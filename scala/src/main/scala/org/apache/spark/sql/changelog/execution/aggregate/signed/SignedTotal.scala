@@ -244,7 +244,7 @@ object SignedTotalFunctions {
    *   null if the total exceeds `BIGINT` and `try_` is set
    */
   def toLong(high: Long, low: Long, ansi: Boolean, try_ : Boolean): java.lang.Long = {
-    val carried = carriedHigh(high, low)
+    val carried = highWithCarry(high, low)
     if (carried == carried.toInt) (carried << 32) | (low & 0xffffffffL)
     else if (try_) null
     else if (ansi) throw QueryExecutionErrors.arithmeticOverflowError("long overflow", "try_sum")
@@ -258,14 +258,14 @@ object SignedTotalFunctions {
    * possible while unmatched retractions exist. At most one of the signed and the unsigned reading gives a
    * `BIGINT`.
    */
-  private def carriedHigh(high: Long, low: Long): Long = {
+  private def highWithCarry(high: Long, low: Long): Long = {
     val signed = high + (low >> 32)
     if (signed == signed.toInt) signed else high + (low >>> 32)
   }
 
   /** Returns the total of the two halves, rounded once. */
   def toDouble(high: Long, low: Long): Double = {
-    val carried = carriedHigh(high, low)
+    val carried = highWithCarry(high, low)
     if (carried == carried.toInt) ((carried << 32) | (low & 0xffffffffL)).toDouble
     else carried.toDouble * 4294967296.0 + (low & 0xffffffffL).toDouble
   }

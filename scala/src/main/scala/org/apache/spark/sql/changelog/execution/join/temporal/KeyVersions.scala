@@ -27,16 +27,16 @@ private[temporal] final class KeyVersions(
   private val times = TypeUtils.getInterpretedOrdering(side.time.dataType)
 
   /** The versions of a run, with the number of copies of each before and after the batch. */
-  private final class Touched(
+  private final class ChangedRun(
       val rows: Array[UnsafeRow],
       val before: Array[Long],
       val after: Array[Long])
 
-  private val changed = mutable.TreeMap.empty[Int, Touched]
+  private val changed = mutable.TreeMap.empty[Int, ChangedRun]
   // spans of time, each from an inserted or removed version to the next unchanged version
   private val spans = new mutable.ArrayBuffer[(Any, Option[Any])]
   private var cachedRun = -1
-  private var cached: Touched = _
+  private var cached: ChangedRun = _
 
   def load(key: UnsafeRow, changes: OrderedChanges): Unit = {
     rows.load(key)
@@ -54,7 +54,7 @@ private[temporal] final class KeyVersions(
     if (changed.nonEmpty) findSpans()
   }
 
-  private def merged(run: Int, changes: OrderedChanges, until: UnsafeRow): Touched = {
+  private def merged(run: Int, changes: OrderedChanges, until: UnsafeRow): ChangedRun = {
     val stored = if (run < rows.numRuns) rows.read(run) else SortedRun.empty
     val (versions, before, after) = (
       new mutable.ArrayBuffer[UnsafeRow],
@@ -88,7 +88,7 @@ private[temporal] final class KeyVersions(
         changes.removeFirst()
       }
     }
-    new Touched(versions.toArray, before.toArray, after.toArray)
+    new ChangedRun(versions.toArray, before.toArray, after.toArray)
   }
 
   private def findSpans(): Unit = {
@@ -164,11 +164,11 @@ private[temporal] final class KeyVersions(
     compared < 0 || allowsEqual && compared == 0
   }
 
-  private def at(run: Int): Touched = changed.getOrElse(
+  private def at(run: Int): ChangedRun = changed.getOrElse(
     run, {
       if (cachedRun != run) {
         val stored = rows.read(run)
-        cached = new Touched(stored.rows, stored.counts, stored.counts)
+        cached = new ChangedRun(stored.rows, stored.counts, stored.counts)
         cachedRun = run
       }
       cached

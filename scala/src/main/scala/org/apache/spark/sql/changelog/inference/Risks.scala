@@ -23,13 +23,13 @@ import org.apache.spark.sql.changelog.plans._
  *   - Before images sent only because the reader is in retract mode, where upsert mode would
  *     do.
  */
-private[inference] object Hazards {
+private[inference] object Risks {
 
   /** Returns the hazards of one node, as sentences. */
   def apply(node: AnnotatedPlan): Seq[String] =
     if (node.state.isEmpty) Nil
     else {
-      Seq(growth(node), oneTask(node), recomputation(node), noEquality(node)).flatten.map {
+      Seq(growth(node), singleTask(node), recomputation(node), noEquality(node)).flatten.map {
         hazard => s"${DescribeNode.short(node.plan)} $hazard"
       }
     }
@@ -93,7 +93,7 @@ private[inference] object Hazards {
     case _ => "partition by an event time with a watermark"
   }
 
-  private def oneTask(node: AnnotatedPlan): Option[String] = {
+  private def singleTask(node: AnnotatedPlan): Option[String] = {
     val what = node.plan match {
       case agg: Aggregate if agg.groupingExpressions.isEmpty && keepsSeveral(node) =>
         Some("groups")

@@ -12,7 +12,7 @@ import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.testing._
 
 /** The risks shown by EXPLAIN and logged at a start, and for each risk a query without it. */
-class HazardsSuite extends AnyFunSuite with ChangelogSession {
+class RisksSuite extends AnyFunSuite with ChangelogSession {
   override protected lazy val spark: SparkSession =
     ChangelogSession.start(conf = ChangelogSession.Quick)
 

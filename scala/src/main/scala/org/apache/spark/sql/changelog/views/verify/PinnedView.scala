@@ -13,14 +13,14 @@ import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.views._
 
 /**
- * ViewAtRest: a view with its query as a batch query. The batch query reads exactly the data delivered up to the view's
+ * PinnedView: a view with its query as a batch query. The batch query reads exactly the data delivered up to the view's
  * last batch, at the time of this batch.
  *
  * @param what
  *   the action for error messages, such as `compared with its query`
  */
-private[views] class ViewAtRest(view: KeptView, query: ViewQuery, what: String) {
-  import ViewAtRest.Patience
+private[views] class PinnedView(view: KeptView, query: ViewQuery, what: String) {
+  import PinnedView.Patience
 
   private val session = query.session
 
@@ -40,7 +40,7 @@ private[views] class ViewAtRest(view: KeptView, query: ViewQuery, what: String) 
         try
           sources.upTo(batchId, streaming) { delivered =>
             isRead = true
-            val rested = RowsAtOnce.over(query.analyzed, delivered)
+            val rested = RowsByBatchPlan.over(query.analyzed, delivered)
             val timed = sources.timeOf(batchId).fold(rested)(ResolvePassingTime.at(rested, _))
             read(batchId, rows, timed)
           }
@@ -77,6 +77,6 @@ private[views] class ViewAtRest(view: KeptView, query: ViewQuery, what: String) 
   }
 }
 
-private object ViewAtRest {
+private object PinnedView {
   private val Patience = 60000L
 }

@@ -23,7 +23,7 @@ import org.apache.spark.sql.changelog.compat.SparkRules
  *
  * Found rows stay cached until `close`, for use by lower nodes.
  */
-private[lineage] class RowsBehind(session: SparkSession) extends AutoCloseable {
+private[lineage] class LineageRows(session: SparkSession) extends AutoCloseable {
   private val kept = mutable.ArrayBuffer.empty[RDD[_]]
 
   /** Computes and caches the rows of a plan, in the plan's columns. */
@@ -54,7 +54,7 @@ private[lineage] class RowsBehind(session: SparkSession) extends AutoCloseable {
     val values = equal.map { case (value, _) => Alias(value, "value")() }
     val own = plan.outputSet
     val equalities = values.zip(equal).collect {
-      case (value, (_, column)) if RowsBehind.areComparable(column, plan) =>
+      case (value, (_, column)) if LineageRows.areComparable(column, plan) =>
         EqualNullSafe(value.toAttribute, known(column))
     }
     val conditions = equalities ++ condition.map(_.transform {
@@ -80,7 +80,7 @@ private[lineage] class RowsBehind(session: SparkSession) extends AutoCloseable {
       Alias(If(IsNull(column), Literal(null, text.dataType), text), column.name)()
     }
     val shown = Dataset.ofRows(session, Limit(Literal(most), Project(texts, rows))).collect()
-    val names = RowsBehind.uniqueNames(rows.output)
+    val names = LineageRows.uniqueNames(rows.output)
     val some = shown.toSeq.map { row =>
       names.zip(row.toSeq.map(text => Option(text).map(_.toString)))
     }
@@ -88,7 +88,7 @@ private[lineage] class RowsBehind(session: SparkSession) extends AutoCloseable {
   }
 }
 
-private[lineage] object RowsBehind {
+private[lineage] object LineageRows {
 
   /**
    * Whether values of a column identify rows when the plan is computed again. Sums of `DOUBLE`s

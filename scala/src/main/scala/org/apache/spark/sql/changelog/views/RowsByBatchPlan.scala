@@ -19,7 +19,7 @@ import org.apache.spark.sql.changelog.plans.{Duplicates, FromChangelog, InputMod
 import org.apache.spark.sql.changelog.sources.StreamRows
 
 /**
- * RowsAtOnce: computes the rows of a view by a batch plan, without state, at pinned versions of its sources.
+ * RowsByBatchPlan: computes the rows of a view by a batch plan, without state, at pinned versions of its sources.
  *
  * {{{
  *   Join                                      Join
@@ -34,7 +34,7 @@ import org.apache.spark.sql.changelog.sources.StreamRows
  * @param query
  *   a recomputable query: all sources begin with inserted rows
  */
-private[views] class RowsAtOnce(query: ViewQuery) {
+private[views] class RowsByBatchPlan(query: ViewQuery) {
   private val session = query.session
 
   /**
@@ -46,14 +46,14 @@ private[views] class RowsAtOnce(query: ViewQuery) {
    * @param restrict
    *   selects the source rows to read. On None, nothing is written.
    */
-  def compute(checkpoint: Path, restrict: RowsAtOnce.Read => Option[RowsAtOnce.Read] = Some(_))(
+  def compute(checkpoint: Path, restrict: RowsByBatchPlan.Read => Option[RowsByBatchPlan.Read] = Some(_))(
       write: (DataFrame, String) => Unit): Boolean = {
     val analyzed = query.changes.queryExecution.analyzed
     val streams = StreamRows.in(analyzed)
     val logs = new BatchLogs(session, checkpoint)
     var isWritten = false
     StreamRows.read(session, streams, checkpoint)(restrict(_).foreach { delivered =>
-      val plan = RowsAtOnce.over(RowsAtOnce.withoutChanges(query.analyzed), delivered)
+      val plan = RowsByBatchPlan.over(RowsByBatchPlan.withoutChanges(query.analyzed), delivered)
       val timed = logs.timeOf(0).fold(plan)(ResolvePassingTime.at(plan, _))
       val id = new StreamLogs(session, checkpoint).queryId.get
       RunningStream.outside(session.sparkContext) {
@@ -63,16 +63,16 @@ private[views] class RowsAtOnce(query: ViewQuery) {
       val hadoopConf = session.sessionState.newHadoopConf()
       val record = QueryRecord(analyzed, session.sessionState.conf)
       new QueryRecordFile(checkpoint, hadoopConf).write(record)
-      logs.beginWithoutState()
+      logs.markWithoutState()
       isWritten = true
     })
     // Spark has logged the batch as done at this point.
-    logs.leaveOutState()
+    logs.uncommitFirstBatch()
     isWritten
   }
 }
 
-private[views] object RowsAtOnce {
+private[views] object RowsByBatchPlan {
 
   /** The sources of a query, each with the rows read. */
   type Read = Seq[(LogicalPlan, LogicalPlan)]

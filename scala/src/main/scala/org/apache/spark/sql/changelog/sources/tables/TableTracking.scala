@@ -6,13 +6,13 @@ package org.apache.spark.sql.changelog.sources.tables
 import org.apache.spark.sql.changelog.connectors.delta.Delta
 
 /**
- * FollowedWay: how a table is followed.
+ * TableTracking: how a table is followed.
  *
  * @param name
  *   the table's name in SQL
  * @param reads
  *   the data read by a refresh, for people
- * @param rowsOnlyCome
+ * @param tracksOnlyInserts
  *   whether only inserts are tracked. Updates and deletes then require a recomputation.
  * @param better
  *   why no better way is available, and the remedy
@@ -21,27 +21,27 @@ import org.apache.spark.sql.changelog.connectors.delta.Delta
  * @param key
  *   the columns that identify a row; empty if unknown
  */
-final case class FollowedWay private (
+final case class TableTracking private (
     name: String,
     way: String,
     reads: String,
     better: Option[String] = None,
-    rowsOnlyCome: Boolean = false,
+    tracksOnlyInserts: Boolean = false,
     by: Option[String] = None,
     key: Seq[String] = Nil) {
 
   /** Whether the table is a Delta table. */
-  def isDelta: Boolean = by.isEmpty && !rowsOnlyCome
+  def isDelta: Boolean = by.isEmpty && !tracksOnlyInserts
 
   /** Whether the table is followed by its list of files. */
-  def isFiles: Boolean = by.isEmpty && rowsOnlyCome
+  def isFiles: Boolean = by.isEmpty && tracksOnlyInserts
 
   /** The options of the source of changes, see [[TableSourceProvider]]. */
   def options: Map[String, String] =
-    Map(FollowedWay.Table -> name) ++ by.map(FollowedWay.By -> _)
+    Map(TableTracking.Table -> name) ++ by.map(TableTracking.By -> _)
 }
 
-object FollowedWay {
+object TableTracking {
 
   /** The options of the source. */
   val Table = "table"
@@ -50,10 +50,10 @@ object FollowedWay {
   val ByCopy = "copy"
   val ByChanges = "changes"
 
-  def deltaFeed(name: String): FollowedWay =
-    FollowedWay(name, "by its change data feed", "the rows that have changed")
+  def deltaFeed(name: String): TableTracking =
+    TableTracking(name, "by its change data feed", "the rows that have changed")
 
-  def deltaFiles(name: String): FollowedWay = FollowedWay(
+  def deltaFiles(name: String): TableTracking = TableTracking(
     name,
     "by the files that its versions add and remove",
     "all rows of files in which a row has changed",
@@ -61,16 +61,16 @@ object FollowedWay {
       "it has no change data feed: " +
         s"ALTER TABLE $name SET TBLPROPERTIES (${Delta.ChangeFeed} = true)"))
 
-  def files(name: String): FollowedWay = FollowedWay(
+  def files(name: String): TableTracking = TableTracking(
     name,
     "by the list of its files",
     "new files; when a file is replaced or removed, everything",
     Some(
       "its format doesn't say which rows change: a Delta table does, and the property " +
         "'changelog.follow' = 'copies' compares all rows with a copy"),
-    rowsOnlyCome = true)
+    tracksOnlyInserts = true)
 
-  def changes(name: String): FollowedWay = FollowedWay(
+  def changes(name: String): TableTracking = TableTracking(
     name,
     "by the changes that its catalog gives",
     "the rows that have changed",
@@ -82,7 +82,7 @@ object FollowedWay {
    * @param instead
    *   advice on better change tracking
    */
-  def copy(name: String, key: Seq[String], instead: String): FollowedWay = FollowedWay(
+  def copy(name: String, key: Seq[String], instead: String): TableTracking = TableTracking(
     name,
     if (key.isEmpty) "by comparing all its rows with a copy"
     else key.mkString("by comparing all its rows with a copy, primary key (", ", ", ")"),

@@ -9,17 +9,17 @@ import java.util.concurrent.ConcurrentHashMap
 import org.apache.spark.sql.classic.SparkSession
 
 /**
- * SharedMoments: lets the views refreshed by a statement read a table at the same version.
+ * SharedVersions: lets the views refreshed by a statement read a table at the same version.
  *
  * A local property names the statement. Threads of queries inherit the property from their starting thread.
  */
-object SharedMoments {
+object SharedVersions {
   private val Property = "spark.sql.changelog.statement"
   private val statements = new ConcurrentHashMap[String, Statement]()
 
   private class Statement {
     val began: Long = System.currentTimeMillis()
-    val moments = new ConcurrentHashMap[String, AnyRef]()
+    val versions = new ConcurrentHashMap[String, AnyRef]()
   }
 
   /** Runs `body`. Each table's snapshot is taken once. */
@@ -42,9 +42,9 @@ object SharedMoments {
 
   /** Returns the shared snapshot of a table. The first view of the statement takes the snapshot by `look`. */
   private[tables] def of[M <: AnyRef](session: SparkSession, table: String)(look: => M): M =
-    shared(session).fold(look) { moments =>
+    shared(session).fold(look) { versions =>
       // A query waiting here for another query would otherwise take a separate snapshot.
-      moments.computeIfAbsent(table, _ => look).asInstanceOf[M]
+      versions.computeIfAbsent(table, _ => look).asInstanceOf[M]
     }
 
   /** Discards the shared snapshot of a table. Returns false if the table has no shared snapshot. */
@@ -55,7 +55,7 @@ object SharedMoments {
   def forgetAll(session: SparkSession): Unit = shared(session).foreach(_.clear())
 
   private def shared(session: SparkSession): Option[ConcurrentHashMap[String, AnyRef]] =
-    statementOf(session).map(_.moments)
+    statementOf(session).map(_.versions)
 
   private def statementOf(session: SparkSession): Option[Statement] =
     Option(session.sparkContext.getLocalProperty(Property)).flatMap { statement =>

@@ -20,7 +20,7 @@ import org.apache.spark.sql.streaming.{
  * For each session that starts a query, Spark adds a listener bus to the application's and never removes the
  * bus. The bus of this class exists only while a query of the clone runs.
  */
-final class BorrowedListeners(creator: SparkSession, clone: SparkSession) {
+final class ForwardedListeners(creator: SparkSession, clone: SparkSession) {
   private val application = creator.sparkContext.listenerBus
   private val running = mutable.Set.empty[UUID]
   private var starting = 0
@@ -80,14 +80,14 @@ final class BorrowedListeners(creator: SparkSession, clone: SparkSession) {
   private object Lifetimes extends StreamingQueryListener {
     // called before `start` returns
     override def onQueryStarted(event: QueryStartedEvent): Unit =
-      BorrowedListeners.this.synchronized {
+      ForwardedListeners.this.synchronized {
         running += event.runId
       }
 
     override def onQueryProgress(event: QueryProgressEvent): Unit = ()
 
     override def onQueryTerminated(event: QueryTerminatedEvent): Unit =
-      BorrowedListeners.this.synchronized {
+      ForwardedListeners.this.synchronized {
         running -= event.runId
         removeIfIdle()
       }
