@@ -34,7 +34,15 @@ MERGE = sections("guides/from-foreachbatch")
 MOVING = sections("moving")
 
 # Pages with statements that run one after the other, in a database of their own.
-TRANSCRIPTS = ["guides/deduplicate", "guides/top-n", "guides/windows", "moving", "planning"]
+TRANSCRIPTS = [
+    "guides/deduplicate",
+    "guides/history",
+    "guides/top-n",
+    "guides/windows",
+    "moving",
+    "planning",
+    *(f"statements/{path.stem}" for path in sorted((ROOT / "docs/statements").glob("*.md"))),
+]
 
 
 @pytest.fixture
