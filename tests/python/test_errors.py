@@ -42,7 +42,7 @@ def test_a_start_with_the_checkpoint_of_another_query(
     with pytest.raises(SparkRuntimeException) as error:
         start("max")
     assert error.value.getCondition() == "CHANGELOG_QUERY_CHANGED"
-    assert error.value.getSqlState() == "42K03"
+    assert error.value.getSqlState() == "55000"
     assert "checkpoint" in (error.value.getMessageParameters() or {})
     assert str(error.value).startswith("[CHANGELOG_QUERY_CHANGED]")
 

@@ -162,11 +162,17 @@ class ForkSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
     val error = checkError("CHANGELOG_BATCH_GONE", "batch" -> "0", "possible" -> "no batch") {
       forks.fork("AT BATCH 0", 0)
     }
-    assert(error.getMessageParameters.get("reason").startsWith("files of its state in "))
-    checkError("CHANGELOG_BATCH_GONE", "batch" -> "1", "reason" -> "it is forgotten") {
+    assert(error.getMessageParameters.get("reason").startsWith("Files of the state in "))
+    checkError(
+      "CHANGELOG_BATCH_GONE",
+      "batch" -> "1",
+      "reason" -> "The checkpoint no longer has the batch.") {
       forks.fork("AT BATCH 1", 1)
     }
-    checkError("CHANGELOG_BATCH_GONE", "batch" -> "7", "reason" -> "it is not done") {
+    checkError(
+      "CHANGELOG_BATCH_GONE",
+      "batch" -> "7",
+      "reason" -> "The batch is not committed.") {
       forks.fork("AT BATCH 7", 7)
     }
     checkError("CHANGELOG_FORK_NOT_POSSIBLE") {
@@ -217,7 +223,7 @@ class ForkSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
       (forks.original +: made).foreach(forks.run)
       written(3).foreach(Files.delete)
       val gone = checkError("CHANGELOG_BATCH_GONE", "batch" -> "3")(forks.fork("AT BATCH 3", 3))
-      assert(gone.getMessageParameters.get("reason").startsWith("files of its state in "))
+      assert(gone.getMessageParameters.get("reason").startsWith("Files of the state in "))
     }
 
   private val evolved = Seq(

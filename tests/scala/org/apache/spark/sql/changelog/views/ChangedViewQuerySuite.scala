@@ -34,8 +34,7 @@ class ChangedViewQuerySuite extends AnyFunSuite with RevenueView {
       run("DELETE FROM orders WHERE id = 4") // not read before the query is another one
       run(s"ALTER MATERIALIZED VIEW v AS $large")
       check(large)
-      assert(
-        lastRefresh == ("evolved", "the query was changed; 2 of 2 nodes have kept their state"))
+      assert(lastRefresh == ("evolved", "the query was changed; 2 of 2 nodes keep their state"))
       run("INSERT INTO orders VALUES (6, 2, 8)")
       run("DELETE FROM customers WHERE customer = 1")
       run("REFRESH MATERIALIZED VIEW v")

@@ -100,7 +100,8 @@ class ComparedTablesSuite
     ("a catalog of the database", "pg.public.", _ => ()),
     ("names in Spark's catalog", "", listed),
     ("temporary views", "", named))
-  private val keys = Seq("PRIMARY KEY" -> "primary key (", "" -> "by comparing all")
+  private val keys =
+    Seq("PRIMARY KEY" -> "primary key (", "" -> "by comparing all rows with a copy. ")
 
   test("columns that Spark pads, and types of the database's own, are followed") {
     execute(
@@ -299,7 +300,9 @@ class ComparedTablesSuite
     makeTables("")
     val text = explained("SELECT * FROM pg.public.customers")
     assert(text.contains("`pg`.`public`.`customers` is followed by comparing"), text)
-    assert(text.contains("read by from_debezium; it has no primary key either"), text)
+    assert(
+      text.contains("with from_debezium. To identify rows by a key, add a primary key."),
+      text)
     named("orders")
     val filtered = explained("SELECT * FROM orders WHERE amount > 1")
     assert(filtered.contains("`orders` is followed by comparing"), filtered)
@@ -313,7 +316,7 @@ class ComparedTablesSuite
     create(query, copied)
     run("INSERT OVERWRITE orders VALUES (2, parse_json('2'))")
     check(query, "full")
-    assert(facts("Plan").contains("of type VARIANT can't be compared"), facts)
+    assert(facts("Plan").contains("of type VARIANT cannot be compared"), facts)
   }
 
   test("tables of other catalogs are compared with a copy") {

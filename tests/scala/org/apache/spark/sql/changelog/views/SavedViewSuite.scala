@@ -230,7 +230,7 @@ class SavedViewSuite
     finally run("RESET spark.databricks.delta.retentionDurationCheck.enabled")
     checkError(
       "CHANGELOG_BATCH_GONE",
-      "reason" -> "the rows that the view had after it are no longer there",
+      "reason" -> "The view's rows after the batch are no longer stored.",
       "possible" -> "batch 2") {
       run("RESTORE MATERIALIZED VIEW v TO BATCH 0")
     }

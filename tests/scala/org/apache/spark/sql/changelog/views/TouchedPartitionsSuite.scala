@@ -131,7 +131,7 @@ class TouchedPartitionsSuite extends AnyFunSuite with ViewSession with BeforeAnd
     assert(
       text.contains("few partitions of `spark_catalog`.`default`.`sales` have changed"),
       text)
-    assert(text.contains("rows of the same m or region are recomputed"), text)
+    assert(text.contains("recomputes the rows with the changed values of m or region"), text)
   }
 
   test("names in the query that mean something else") {

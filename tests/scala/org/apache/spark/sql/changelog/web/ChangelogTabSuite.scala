@@ -136,7 +136,7 @@ class ChangelogTabSuite extends ViewTest with Eventually {
     assert(row(shown, "the query reads a stream").last.contains("CHANGELOG_CHANGE_TYPE_UNKNOWN"))
     assert(shown.contains("<svg") && shown.contains("ChangelogAggregate"))
     val second = page(s"/changelog/view/?name=${name.replace("%60v%60", "second")}")
-    assert(second.contains("All rows are computed anew by each refresh"))
+    assert(second.contains("Each refresh recomputes all rows"))
     assert(page("/changelog/view/?name=nowhere").contains("CHANGELOG_VIEW_NOT_FOUND"))
     assert(!page("/changelog/view/?name=%3Cb%3E").contains("<b>"))
   }

@@ -59,7 +59,7 @@ class ChangingTablesSuite
     make()
     val text = run(s"EXPLAIN CREATE MATERIALIZED VIEW v AS $query").head.getString(0)
     val name = "`changing`.`ns`.`rides`"
-    assert(text.contains(s"$name is followed by the changes that its catalog gives"), text)
+    assert(text.contains(s"$name is followed by the changes that its catalog returns"), text)
     create()
     assert(facts(s"Read of $name").startsWith("version v1, "), facts)
     rounds.foreach { changes =>

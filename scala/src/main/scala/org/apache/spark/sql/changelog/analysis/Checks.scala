@@ -59,7 +59,7 @@ object CheckPivot extends (LogicalPlan => Unit) {
     case other => other.children.exists(readsStream)
   }
 
-  /** Only the caller distinguishes the query for the values from any other query. */
+  /** Returns whether Spark collects the values of a pivot. Only the caller tells the query from further queries. */
   private def isPivotValuesQuery: Boolean =
     StackWalker.getInstance.walk[Boolean](_.anyMatch(_.getMethodName == "collectPivotValues"))
 }

@@ -11,7 +11,7 @@ import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileMana
 import org.apache.spark.sql.changelog.compat.StreamLogs
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.runtime
 
-/** The batches of a query in its checkpoint: begun batches and committed batches. */
+/** BatchLogs: the started and the committed batches of a query, read from the checkpoint. */
 class BatchLogs(session: SparkSession, checkpoint: Path) {
 
   private val logs = new StreamLogs(session, checkpoint)
@@ -25,20 +25,20 @@ class BatchLogs(session: SparkSession, checkpoint: Path) {
 
   def lastBegun: Option[Long] = begun.maxOption
 
-  /** The last batch whose rows are in the target. */
+  /** The last batch with rows in the target. */
   def lastDone: Option[Long] = done.maxOption.orElse(Option.when(isWithoutState)(0L))
 
   /**
-   * Whether the target has the rows of the first batch, but the batch's state was not computed. When the query
-   * starts, Spark runs the batch, and the sink leaves the target's rows unchanged.
+   * Whether the target has the rows of the first batch, without the batch's state. When the query starts, Spark
+   * runs the batch again for the state, and the sink leaves the target's rows unchanged.
    */
   def isWithoutState: Boolean =
     files.exists(rowsWritten) || files.exists(rowsOnly) && done.isEmpty
 
-  /** Marks the running first batch as [[isWithoutState without state]], when its rows are in the target. */
+  /** Marks the running first batch as [[isWithoutState without state]], once the rows are in the target. */
   def markWithoutState(): Unit = files.create(rowsWritten).close()
 
-  /** Makes the marked batch one to run again, for its state. Does so, too, if the process ended before. */
+  /** Removes the commit of a marked batch, so the query runs the batch again. Repeatable after a crash. */
   def uncommitFirstBatch(): Unit = if (files.exists(rowsWritten)) {
     files.delete(new Path(checkpoint, "commits"), true)
     files.create(rowsOnly).close()
@@ -49,7 +49,7 @@ class BatchLogs(session: SparkSession, checkpoint: Path) {
   private def rowsWritten: Path = new Path(checkpoint, "rows-written")
   private def rowsOnly: Path = new Path(checkpoint, "rows-only")
 
-  /** The settings that Spark records for the lifetime of the query; empty before the first batch. */
+  /** The settings recorded by Spark for the lifetime of the query; empty before the first batch. */
   def settings: Map[String, String] =
     lastBegun.flatMap(logs.offsets).fold(Map.empty[String, String])(_.settings)
 
@@ -57,21 +57,21 @@ class BatchLogs(session: SparkSession, checkpoint: Path) {
   def timeOf(batch: Long): Option[Long] =
     logs.begun.filter(_ <= batch).flatMap(logs.offsets(_).flatMap(_.timestamp)).maxOption
 
-  /** The offsets up to which the last committed batch has read each source, in the sources' own format. */
+  /** The end offset of each source in the last committed batch, in the source's format. */
   def lastOffsets: Seq[String] = lastRead.map(_._2)
 
-  /** The offsets of [[lastOffsets]], each with the folder of its source in the checkpoint. */
+  /** The offsets of [[lastOffsets]], each with the source's folder in the checkpoint. */
   def lastRead: Seq[(Path, String)] = lastDone.toSeq.flatMap(readBy)
 
-  /** Returns the offsets of a batch, each with the folder of its source in the checkpoint. */
+  /** Returns the end offsets of a batch, each with the source's folder in the checkpoint. */
   def readBy(batch: Long): Seq[(Path, String)] =
     logs.offsets(batch).toSeq.flatMap(_.bySource).map { case (source, offset) =>
       new Path(new Path(checkpoint, "sources"), source) -> offset
     }
 
   /**
-   * Records the start of a batch at `time` without new data, if the previous batch is committed. A query that
-   * starts then runs this batch. No other query may use the checkpoint meanwhile.
+   * Records the start of a batch at `time` without new data, if the previous batch is committed. The next start of
+   * the query runs the batch. The checkpoint must not be in use meanwhile.
    */
   def begin(time: Long): Unit = lastDone.filter(lastBegun.contains(_)).foreach { done =>
     for {
@@ -89,10 +89,10 @@ class BatchLogs(session: SparkSession, checkpoint: Path) {
 }
 
 /**
- * Fails before a query restarts if its checkpoint lacks a file about its batches, or has an unreadable file.
+ * CheckBatchLogs: rejects the restart of a query if a log file of the checkpoint is missing or unreadable.
  *
- * Spark itself would fail with the plain parser error. Without offsets, Spark would run batches again over
- * other rows, and only a sink that already has the batches could notice.
+ * Spark itself would fail with a plain parser error. Without offsets, Spark would run batches again over
+ * different rows, and only a sink with a record of the batches could notice.
  */
 class CheckBatchLogs(session: SparkSession, checkpoint: Path) {
   private val hadoopConf = session.sessionState.newHadoopConf()
@@ -100,7 +100,7 @@ class CheckBatchLogs(session: SparkSession, checkpoint: Path) {
   private val files = CheckpointFileManager.create(checkpoint, hadoopConf)
 
   def apply(): Unit = {
-    // in this order, because another driver may begin and commit a batch meanwhile
+    // the order matters: another driver may start and commit a batch meanwhile
     val done = batches("commits")
     val begun = batches("offsets")
     if (begun.nonEmpty || done.nonEmpty) {

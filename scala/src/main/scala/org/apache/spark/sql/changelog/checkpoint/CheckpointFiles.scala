@@ -11,7 +11,7 @@ import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileMana
 import org.apache.spark.sql.internal.SQLConf
 
 /**
- * The file manager for checkpoints: [[LocalCheckpointFiles]] on local disks, Spark's own on other file systems.
+ * CheckpointFiles: Spark's file manager for checkpoints, and [[LocalCheckpointFiles]] for local disks.
  *
  * @param path
  *   the root of the files

@@ -4,49 +4,49 @@
 package org.apache.spark.sql.changelog.checkpoint
 
 /**
- * A fencing token: the right to write, which ends when another process takes a later term.
+ * Fence: a fencing token, the right to write until another process takes a later term.
  *
- * A statement writes within its fences, and so do the streams that it starts. Each effect that others see calls
- * [[Fence.check]] first.
+ * A statement and the streams of the statement write within the statement's fences. Each externally visible write
+ * calls [[Fence.check]] first.
  */
 private[changelog] trait Fence {
 
   /** Later holders have higher numbers. */
   def term: Long
 
-  /** Whether the holder has ended, so that nothing more is written within this fence. */
+  /** Whether the holder has ended, and writes nothing more within the fence. */
   def hasEnded: Boolean
 
-  /** Fails if a later term has been taken, or if that is unknown. */
+  /** Fails if a later term exists, or if the last term cannot be read. */
   def check(): Unit
 }
 
 private[changelog] object Fence {
 
-  /** Threads of streams inherit the fences of the statement that starts them. */
+  /** Threads of a stream inherit the fences of the starting statement. */
   private val fences = new InheritableThreadLocal[List[Fence]] {
     override protected def initialValue(): List[Fence] = Nil
   }
 
-  /** Called with the name of each effect, before and after its check: tests hold up a process there. */
+  /** Called with the name of each write, before and after the check. Tests use the hook to delay a process. */
   @volatile var onEffect: (String, Boolean) => Unit = (_, _) => ()
 
-  /** Writes within a fence, and within those around it. */
+  /** Runs `body` within a fence, inside the fences of the thread. */
   def within[T](fence: Fence)(body: => T): T = {
     val outer = fences.get()
-    // threads of a pool inherit fences for no reason
+    // pooled threads may have inherited the fences of an ended statement
     fences.set(fence :: outer.filterNot(_.hasEnded))
     try body
     finally fences.set(outer)
   }
 
-  /** Whether this thread writes within a fence. */
+  /** Whether the current thread writes within a fence. */
   def isSet: Boolean = fences.get().nonEmpty
 
-  /** The term of the innermost fence; 0 without any. */
+  /** The term of the innermost fence; 0 without a fence. */
   def term: Long = fences.get().headOption.fold(0L)(_.term)
 
-  /** Fails if one of the fences no longer holds. */
+  /** Fails if a fence of the thread no longer holds. */
   def check(effect: String): Unit = {
     if (isSet) {
       onEffect(effect, false)

@@ -25,8 +25,8 @@ import org.apache.spark.sql.changelog.errors.ChangelogErrors
  * Hadoop's local file system runs `chmod` and `readlink`. Both take much longer than writing the file, and a
  * batch writes at least seven files. The files have the permissions of the process's `umask`.
  *
- * Files written once, such as offsets and commits, have a checksum file beside them. State files may be
- * written again by another attempt at the same time, and contain checksums.
+ * Offsets, commits and further files written once have a separate checksum file. State files contain their
+ * checksums, because two attempts may write a state file at the same time.
  */
 private final class LocalCheckpointFiles(path: Path, hadoopConf: Configuration)
     extends FileSystemBasedCheckpointFileManager(path, hadoopConf) {
@@ -97,14 +97,13 @@ private object LocalCheckpointFiles {
 }
 
 /**
- * The checksum of a local file, in `.name.crc` beside the file. Hadoop's file systems use the same place and
- * format.
+ * The checksum of a local file, in `.name.crc` beside the file, as written by Hadoop's file systems.
  */
 private object LocalChecksum {
   private val Version = Array[Byte]('c', 'r', 'c', 0)
   private val BytesPerSum = 512
 
-  /** The difference, in ms, by which a checksum may seem older than its file. */
+  /** The tolerated age, in ms, of a checksum older than the file. */
   private val ClockTolerance = 2000L
 
   def delete(file: File): Unit = Files.deleteIfExists(placeOf(file).toPath)
@@ -124,7 +123,7 @@ private object LocalChecksum {
   /**
    * Fails for an empty file, because checkpoints have no empty files, or for a file with a wrong checksum.
    *
-   * A file newer than its checksum was changed on purpose, by an editor or by a writer without checksums.
+   * A file newer than the checksum was changed on purpose, by an editor or by a writer without checksums.
    */
   def check(file: File): Unit = {
     if (file.isFile && file.length == 0) {

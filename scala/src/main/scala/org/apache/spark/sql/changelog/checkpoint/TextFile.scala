@@ -78,7 +78,7 @@ private[changelog] object NamingFile {
     }
 }
 
-/** Creates a folder atomically: fills a temporary folder beside the target, then renames it. */
+/** Creates a folder atomically: fills a temporary folder beside the target, then renames the folder. */
 class StagedFolder(into: Path, hadoopConf: Configuration) {
   private val files: FileSystem = into.getFileSystem(hadoopConf)
 
@@ -93,7 +93,7 @@ class StagedFolder(into: Path, hadoopConf: Configuration) {
   }
 
   /**
-   * Fills the folder and moves it to the target.
+   * Fills the folder, and renames the folder to the target.
    *
    * @param write
    *   fills the given folder
@@ -118,7 +118,7 @@ class StagedFolder(into: Path, hadoopConf: Configuration) {
  * @param queryId
  *   the query id in sinks
  * @param batch
- *   the last batch of the original query that the new query's target may hold; empty for a new target
+ *   the last batch of the original query allowed in the new query's target; empty for a new target
  */
 final case class QueryOrigin(queryId: String, batch: Option[Long])
 

@@ -11,10 +11,10 @@ import org.apache.spark.sql.catalyst.trees.Origin
 import org.apache.spark.{ErrorClassesJsonReader, SparkRuntimeException}
 
 /**
- * Builds errors for users, from `error/changelog-error-conditions.json`.
+ * ChangelogErrors: builds errors for users, from `error/changelog-error-conditions.json`.
  *
  * Mistakes in a query raise an [[org.apache.spark.sql.AnalysisException]], invalid rows raise a
- * [[ChangelogRuntimeException]]. Both have the condition's name, its SQLSTATE and the parameters.
+ * [[ChangelogRuntimeException]]. Both have the condition's name, the SQLSTATE and the parameters.
  */
 object ChangelogErrors {
   private lazy val reader = new ErrorClassesJsonReader(
@@ -38,7 +38,7 @@ object ChangelogErrors {
     new ChangelogAnalysisException(message(condition, texts), condition, texts, state, cause)
   }
 
-  /** Returns the error of an invalid row, or of a checkpoint that cannot be continued. */
+  /** Returns the error of an invalid row, or of an unusable checkpoint. */
   def runtime(condition: String, parameters: (String, Any)*): ChangelogRuntimeException =
     runtime(condition, null, parameters: _*)
 
@@ -74,7 +74,7 @@ object ChangelogErrors {
       "expected" -> expected,
       "example" -> value.getOrElse("your value"))
 
-  /** @param advice what to do with an undamaged file; empty, or a sentence */
+  /** @param advice the advice for an undamaged file; empty, or a sentence */
   def fileDamaged(
       file: String,
       fault: String,
@@ -101,7 +101,7 @@ object ChangelogErrors {
 
   /** Returns the message in the form of Spark's own messages. */
   private def message(condition: String, parameters: Map[String, String]): String = {
-    // a message that another one quotes has its own SQLSTATE
+    // a quoted message ends with an SQLSTATE, and the whole message does too
     val quoted = parameters.map { case (name, value) =>
       name -> (if (value == null) null else value.replaceAll(" SQLSTATE: \\w{5}", ""))
     }
@@ -124,8 +124,8 @@ private class ChangelogAnalysisException(
       sqlState = Some(state)) {
 
   /**
-   * Returns this error unchanged, because the message already names the fault. Spark would format an error with
-   * a query context again, from its own list of conditions, which lacks the project's conditions.
+   * Returns the unchanged error, because the message already names the fault. With a query context, Spark would
+   * format the message again, from Spark's list of conditions without the conditions of this project.
    */
   override def withPosition(origin: Origin): AnalysisException = this
 }
@@ -133,8 +133,8 @@ private class ChangelogAnalysisException(
 /**
  * The error of an invalid row. The batch is not committed, and nothing is lost.
  *
- * The class extends a Spark exception, because PySpark converts only Spark's exceptions. Spark's constructor
- * requires one of Spark's conditions, which is never shown.
+ * The class extends a Spark exception, because PySpark converts only Spark's exceptions. The constructor
+ * requires a condition of Spark. Users never see the condition.
  */
 class ChangelogRuntimeException(
     message: String,

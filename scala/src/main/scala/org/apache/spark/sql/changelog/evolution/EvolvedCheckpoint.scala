@@ -57,14 +57,17 @@ private[evolution] class EvolvedCheckpoint(
       .write(InheritedState(first, kept.fingerprints, held.isDefined).toJson)
     new QueryRecordFile(folder, hadoopConf).write(record)
     if (noted) {
-      QueryOrigin.write(folder, hadoopConf, if (held.isDefined) originWithLastBatch else originsWithoutRows)
+      QueryOrigin.write(
+        folder,
+        hadoopConf,
+        if (held.isDefined) originWithLastBatch else originsWithoutRows)
     }
     StreamLogs.writeIdentity(new Path(folder, "metadata"), hadoopConf)
     writeLogs(new StreamLogs(session, folder), empty)
   }
 
   /**
-   * Returns the origin with the last batch: the target has exactly the rows after the last batch.
+   * Returns the previous query and the query's last batch: the target has exactly the rows after the last batch.
    */
   private def originWithLastBatch: Seq[QueryOrigin] =
     stopped.logs.queryId.map(QueryOrigin(_, Some(stopped.batch))).toSeq

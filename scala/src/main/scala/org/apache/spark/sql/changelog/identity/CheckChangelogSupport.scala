@@ -59,7 +59,7 @@ class CheckChangelogSupport(session: SparkSession) extends (LogicalPlan => Unit)
     case _ =>
   }
 
-  /** Logs the hazards of a query once, before the first batch. */
+  /** Logs the risks of a query once, before the first batch. */
   private def warn(query: LogicalPlan): Unit = {
     val warnings = query.collect { case output: ChangelogOutput => output.explained.allWarnings }
     if (warnings.flatten.nonEmpty) {

@@ -94,7 +94,8 @@ object AggregateForm {
     val (sessions, others) = agg.groupingExpressions.partition(isSession)
     sessions.nonEmpty && !retracts &&
     calls(agg).forall { call =>
-      !call.isDistinct && apply(call, retracts) == Buffer && !dependsOnOrder(call.aggregateFunction)
+      !call.isDistinct && apply(call, retracts) == Buffer && !dependsOnOrder(
+        call.aggregateFunction)
     } &&
     // The session itself has the event time, so further grouping columns must not have a
     // watermark.

@@ -85,7 +85,9 @@ object CheckDeterminism {
   }
 
   private def unstablePart(expression: Expression): Option[Expression] =
-    expression.collectFirst { case time: PassingTime => time }.orElse(nondeterministicPart(expression))
+    expression
+      .collectFirst { case time: PassingTime => time }
+      .orElse(nondeterministicPart(expression))
 
   private def nondeterministicPart(expression: Expression): Option[Expression] =
     if (expression.deterministic) {

@@ -11,11 +11,11 @@ import org.apache.spark.sql.changelog.inference.nodes.{AggregateState, Recompute
 import org.apache.spark.sql.changelog.plans._
 
 /**
- * Finds hazards of a query before the query starts: costs that grow with the data, each with a
+ * Finds risks of a query before the query starts: costs that grow with the data, each with a
  * remedy.
  *
  *   - State that grows without bound: no watermark or TTL bounds the table, and the input is
- *     insert-only. A table over an input with deletes is no hazard: its size is the input's.
+ *     insert-only. A table over an input with deletes is no risk: its size is the input's.
  *   - All rows stored by one task, without columns to distribute rows by. Aggregates combined
  *     before the shuffle and ranks in two levels are exempt.
  *   - A whole group recomputed for each change in the group.
@@ -25,16 +25,16 @@ import org.apache.spark.sql.changelog.plans._
  */
 private[inference] object Risks {
 
-  /** Returns the hazards of one node, as sentences. */
+  /** Returns the risks of one node, as sentences. */
   def apply(node: AnnotatedPlan): Seq[String] =
     if (node.state.isEmpty) Nil
     else {
       Seq(growth(node), singleTask(node), recomputation(node), noEquality(node)).flatten.map {
-        hazard => s"${DescribeNode.short(node.plan)} $hazard"
+        risk => s"${DescribeNode.short(node.plan)} $risk"
       }
     }
 
-  /** Returns the hazards of the reader's mode. */
+  /** Returns the risks of the reader's mode. */
   def ofReader(root: AnnotatedPlan): Seq[String] = root.plan match {
     case reader: ToChangelog if reader.mode == OutputMode.Retract && createsBeforeImages(root) =>
       root.children.head.upsertKeys

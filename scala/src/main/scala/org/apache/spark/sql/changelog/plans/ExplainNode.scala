@@ -32,7 +32,7 @@ import org.json4s.jackson.JsonMethods.{pretty, render}
  * @param operators
  *   the numbers of the node's operators, if the node is stateful and planned to run
  * @param warnings
- *   hazards of the node once data has grown
+ *   risks of the node once data has grown
  * @param numbers
  *   the numbers of the last batch, for a running query
  * @param emitted
@@ -74,7 +74,7 @@ final case class ExplainNode(
   /** Returns the nodes of the tree, the root first. */
   def nodes: Seq[ExplainNode] = this +: children.flatMap(_.nodes)
 
-  /** Returns the distinct hazards of all nodes. */
+  /** Returns the distinct risks of all nodes. */
   def allWarnings: Seq[String] = nodes.flatMap(_.warnings).distinct
 
   /** Returns the tree with the numbers of each operator, by operator number. */

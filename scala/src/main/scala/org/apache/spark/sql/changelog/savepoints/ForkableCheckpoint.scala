@@ -50,20 +50,23 @@ class ForkableCheckpoint(session: SparkSession, checkpoint: Path, shown: String)
 
   /** Returns why no query can continue from a batch, if so. */
   private def obstacle(batch: Long): Option[String] =
-    if (!done(batch)) Some(if (done.exists(_ > batch)) "it is forgotten" else "it is not done")
-    else if (batch < first) Some("it is of the query before, of which this checkpoint was made")
-    else if (!begun(batch) || batch > 0 && !begun(batch - 1)) {
-      Some("up to where it has read its sources is forgotten")
+    if (!done(batch) && done.exists(_ > batch)) {
+      Some("The checkpoint no longer has the batch.")
+    } else if (!done(batch)) Some("The batch is not committed.")
+    else if (batch < first) {
+      Some("The batch belongs to the previous query, from which the checkpoint was made.")
+    } else if (!begun(batch) || batch > 0 && !begun(batch - 1)) {
+      Some("The checkpoint no longer has the offsets of the batch.")
     } else {
       val source = batches.readBy(batch).flatMap { case (folder, offset) =>
         SourceFiles.missing(files, folder, offset)
       }
       source.headOption
-        .map(path => s"its source has deleted $path")
+        .map(path => s"The source has deleted the file $path.")
         .orElse(
           state
             .storeWithoutFiles(batch + 1, logs.stateIds(batch))
-            .map(path => s"files of its state in $path are gone"))
+            .map(path => s"Files of the state in $path are missing."))
     }
 
   /** Returns the batches from which a query can continue. */
@@ -75,7 +78,7 @@ class ForkableCheckpoint(session: SparkSession, checkpoint: Path, shown: String)
       throw analysis(
         "CHANGELOG_FORK_NOT_POSSIBLE",
         "of" -> shown,
-        "reason" -> "no batch of it is done; start the query first")
+        "reason" -> "no batch is committed. Start the query first")
     }
     val wanted = batch.getOrElse(last)
     obstacle(wanted).foreach { reason =>
@@ -111,7 +114,7 @@ class ForkableCheckpoint(session: SparkSession, checkpoint: Path, shown: String)
       } catch {
         case error: Throwable if isGone(error) =>
           if (left == 1) {
-            val reason = s"a file of it is gone, as ${error.getMessage}"
+            val reason = s"A file of the batch is missing: ${error.getMessage}."
             throw batchGone(shown, batch, reason, possible.filter(_ != batch))
           }
           false

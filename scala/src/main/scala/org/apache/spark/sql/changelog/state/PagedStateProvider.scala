@@ -148,7 +148,8 @@ class PagedStateProvider extends DelegatingStateProvider("PagedStateStoreProvide
 
   private def tableOf(wanted: Long): PagedTable = {
     val before = newest.get(stateStoreId)
-    val handed = if (before == null || (before eq this)) None else before.passTable(wanted, layout)
+    val handed =
+      if (before == null || (before eq this)) None else before.passTable(wanted, layout)
     handed.getOrElse(files.read(wanted, newTable))
   }
 

@@ -57,7 +57,8 @@ private class DeltaDifference(
       if (added.fieldNames.contains(name)) lit(null).cast(rows.schema(name).dataType).as(name)
       else quoted(name)
     }
-    val before = there.where(within).select(known :+ lit(1L).as(OldSide) :+ lit(0L).as(NewSide): _*)
+    val before =
+      there.where(within).select(known :+ lit(1L).as(OldSide) :+ lit(0L).as(NewSide): _*)
     val after = rows.select(columns(names) :+ lit(0L).as(OldSide) :+ lit(1L).as(NewSide): _*)
     NetRows
       .summed(before.union(after), names, OldSide, NewSide)

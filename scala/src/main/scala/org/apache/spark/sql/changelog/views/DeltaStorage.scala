@@ -245,7 +245,12 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
       queryId: String,
       since: Option[Long]): Option[Long] = {
     val generation = view.definition.folder.getName
-    new DeltaBatches(session, view.sql, generation, queryId, since.fold(0L)(_ + 1)).otherWriterVersion
+    new DeltaBatches(
+      session,
+      view.sql,
+      generation,
+      queryId,
+      since.fold(0L)(_ + 1)).otherWriterVersion
   }
 
   override def changes(view: KeptView, from: Long, to: Option[Long]): DataFrame = {

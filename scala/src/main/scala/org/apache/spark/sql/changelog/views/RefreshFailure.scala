@@ -24,7 +24,8 @@ final case class RefreshFailure(
     isOfRows: Boolean = false)
 
 object RefreshFailure {
-  private def requiringRecompute(error: Throwable) = RefreshFailure(error, requiresRecompute = true)
+  private def requiringRecompute(error: Throwable) =
+    RefreshFailure(error, requiresRecompute = true)
 
   def of(error: Throwable): RefreshFailure = {
     val causes = Iterator.iterate(error)(_.getCause).takeWhile(_ != null).take(Deepest).toSeq

@@ -16,7 +16,7 @@ import org.apache.spark.sql.changelog.views.history.RefreshReport
  * Replacement: how the rows of another generation replace the rows shown by a view.
  *
  * @param replacesAllRows
- *   whether the shown rows are irrelevant
+ *   whether every shown row is replaced, in contrast to the differing rows
  */
 sealed abstract class Replacement(val replacesAllRows: Boolean)
 
@@ -79,7 +79,8 @@ private[views] class ReplaceRows(
   }
 
   /** Reports all rows as written. The count is cheap, because formats store their number of rows. */
-  private def reportAllRows(shown: KeptView): Unit = report.wrote(session.table(shown.sql).count())
+  private def reportAllRows(shown: KeptView): Unit =
+    report.wrote(session.table(shown.sql).count())
 
   /** Reports the rows inserted and deleted, as a reader of the view's changes sees them. */
   private def reportChanges(changes: DataFrame): Unit = {

@@ -46,7 +46,9 @@ private[views] class RowsByBatchPlan(query: ViewQuery) {
    * @param restrict
    *   selects the source rows to read. On None, nothing is written.
    */
-  def compute(checkpoint: Path, restrict: RowsByBatchPlan.Read => Option[RowsByBatchPlan.Read] = Some(_))(
+  def compute(
+      checkpoint: Path,
+      restrict: RowsByBatchPlan.Read => Option[RowsByBatchPlan.Read] = Some(_))(
       write: (DataFrame, String) => Unit): Boolean = {
     val analyzed = query.changes.queryExecution.analyzed
     val streams = StreamRows.in(analyzed)

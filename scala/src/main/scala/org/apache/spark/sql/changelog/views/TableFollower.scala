@@ -49,12 +49,14 @@ class TableFollower(session: SparkSession, keepsCopies: Boolean, reader: ViewRea
   def unfollowed: Seq[(String, String)] = unfollowedReasons.toSeq
 
   /** Returns whether a stream reads a followed table. */
-  def readsFollowedTable(stream: StreamingRelation): Boolean = stream.sourceName == TableSourceProvider.Name
+  def readsFollowedTable(stream: StreamingRelation): Boolean =
+    stream.sourceName == TableSourceProvider.Name
 
   def apply(plan: LogicalPlan): LogicalPlan = plan match {
     case source: FromChangelog if source.streaming => source
     case changes: FromChangelog =>
-      tablesIn(changes).foreach(unfollowedReasons(_) = "it is read by from_changelog without STREAM")
+      val reason = "from_changelog reads the table without STREAM"
+      tablesIn(changes).foreach(unfollowedReasons(_) = reason)
       changes
     case table: LookupTable =>
       table

@@ -173,7 +173,7 @@ object ViewImage {
       throw ForkableCheckpoint.batchGone(
         shown(view),
         checked,
-        "the rows that the view had after it are no longer there",
+        "The view's rows after the batch are no longer stored.",
         possible)
     }
     new ViewImage(query.session, view, checked, checkpoint, rows, query.key)

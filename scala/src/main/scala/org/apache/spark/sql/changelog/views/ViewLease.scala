@@ -137,7 +137,8 @@ private[views] final class ViewLease private (
 
   private def write(): Unit = {
     val last = terms.last
-    if (last.exists(_ > term) || last.flatMap(terms.read).exists(_.owner != holder.owner)) markLost()
+    if (last.exists(_ > term) || last.flatMap(terms.read).exists(_.owner != holder.owner))
+      markLost()
     else if (last.nonEmpty) {
       holder = holder.copy(renewals = holder.renewals + 1)
       terms.write(term, holder)

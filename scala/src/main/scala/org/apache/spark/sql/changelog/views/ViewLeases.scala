@@ -85,7 +85,8 @@ object ViewLeases {
     leaseOf(view).foreach(_.handTo(query))
 
   /** Ends the lease of a query that has ended. */
-  private[views] def releaseIfUnused(view: KeptView): Unit = leaseOf(view).foreach(_.releaseIfUnused())
+  private[views] def releaseIfUnused(view: KeptView): Unit =
+    leaseOf(view).foreach(_.releaseIfUnused())
 
   /** Ends the lease before the statement that holds the lease removes the view. */
   private[views] def endForRemoval(view: KeptView): Unit =

@@ -85,12 +85,12 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
    * recomputation is safe.
    */
   def whyNotRecomputable: Option[String] = streams.headOption
-    .map(stream => s"the stream $stream may have forgotten what it has sent")
+    .map(stream => s"The stream $stream may no longer store all of its earlier rows.")
     .orElse(Option.when(dependsOnArrivalTime) {
-      "its rows depend on when they came, by ROW_TTL, lookup or a table that is not followed"
+      "The rows depend on their arrival time, by ROW_TTL, by lookup or by an unfollowed table."
     })
     .orElse(Option.when(definition.kind == ViewKind.StreamingTable) {
-      "rows of a streaming table stay, also those that a view which it reads no longer has"
+      "A streaming table keeps its rows, even if an upstream view has deleted them."
     })
 
   /** Returns the streams other than followed tables and views. */

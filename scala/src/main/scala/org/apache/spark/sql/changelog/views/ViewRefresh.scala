@@ -70,9 +70,9 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
   private def reason: String = {
     val policy = view.definition.policy
     if (policy != RefreshPolicy.Auto) s"the refresh policy is $policy"
-    else if (query.followed.nonEmpty) "the query reads tables that are followed"
+    else if (query.followed.nonEmpty) "the query reads followed tables"
     else if (query.isStreaming) "the query reads a stream"
-    else "the query reads no stream, and no table that is followed"
+    else "the query reads neither a stream nor a followed table"
   }
 
   /** Reads the changes. Recomputes instead if changes are lost or cost more, and the policy allows. */
@@ -84,7 +84,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
     if (wasRefreshed && hasNoCheckpoint) {
       if (!mayRecompute)
         throw refused(analysis("CHANGELOG_VIEW_NOT_BEGUN", "view" -> view.name), policy)
-      report.isFor("full", "nothing was kept from which changes could go on")
+      report.isFor("full", "the view has no state for an incremental refresh")
       compute(Replacement.AllRows, report)
     } else if (wasRefreshed && ViewRefresh.isWithoutState(session, view)) {
       if (policy == RefreshPolicy.Strict || !replaceChangedPartitions(report))
@@ -93,7 +93,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
       val estimate = if (wasRefreshed) cheaper.estimate(history) else None
       estimate.foreach(report.isExpectedToCost)
       if (mayRecompute && estimate.exists(cheaper.isFull)) {
-        report.isFor("full", "to go through what has changed is expected to cost more")
+        report.isFor("full", "an incremental refresh is expected to cost more")
         compute(Replacement.AllRows, report)
       } else {
         if (wasRefreshed || !fill(report)) followChanges(policy, report)
@@ -109,7 +109,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
     val changed = cheaper.changed
     changed.foreach(report.isExpectedToCost)
     if (mayRecompute && changed.exists(cheaper.changesMost)) {
-      report.isFor("full", "most has changed, and there is no state to go on from")
+      report.isFor("full", "most rows have changed, and the view has no state")
       compute(Replacement.AllRows, report)
     } else {
       report.isFor("incremental", RefreshReason.StateMissing)
@@ -170,13 +170,14 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
           report.isFor("full", RefreshError(session, failure.error))
           SharedVersions.forgetAll(session)
           compute(Replacement.AllRows, report)
-        } else throw if (failure.requiresRecompute) refused(failure.error, policy) else failure.error
+        } else
+          throw if (failure.requiresRecompute) refused(failure.error, policy) else failure.error
     }
 
   /** Returns the error if only a recomputation would help, and a recomputation is not allowed. */
   private def refused(cause: Throwable, policy: RefreshPolicy): Throwable = {
     val obstacle =
-      if (policy == RefreshPolicy.Strict) Some("INCREMENTAL STRICT forbids it")
+      if (policy == RefreshPolicy.Strict) Some("INCREMENTAL STRICT forbids a recompute.")
       else if (policy == RefreshPolicy.Auto) query.whyNotRecomputable
       else None
     obstacle.fold(cause) { obstacle =>
@@ -269,13 +270,16 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
     else Replacement.DifferingRows(if (query.isStreaming) query.key else None)
   }
 
-  private def continuesFrom(before: KeptView, mustContinue: Boolean, report: RefreshReport): Boolean = {
+  private def continuesFrom(
+      before: KeptView,
+      mustContinue: Boolean,
+      report: RefreshReport): Boolean = {
     val evolution = query.evolutionFrom(before)
     val numKept = evolution.operators.count(_.isKept)
     val isUsed = numKept > 0 || mustContinue
     if (isUsed) {
       val numNow = evolution.operators.count(_.state != "dropped")
-      val kept = s"$numKept of $numNow nodes have kept their state"
+      val kept = s"$numKept of $numNow nodes keep their state"
       report.isFor("evolved", s"the query was changed; $kept")
       // The view's definition names the generation of the rows, so no sink needs a note.
       compute(replacing(before), report, evolution.prepare(_, held = None, noted = false))

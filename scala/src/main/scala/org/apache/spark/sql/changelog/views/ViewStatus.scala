@@ -74,25 +74,26 @@ class ViewStatus(session: SparkSession, view: KeptView) {
   /** Returns how the view is refreshed. */
   private def plan: String =
     try describeUpkeep
-    catch { case NonFatal(error) => s"can't be told: ${error.getMessage.linesIterator.next()}" }
+    catch { case NonFatal(error) => s"unknown: ${error.getMessage.linesIterator.next()}" }
 
   private def describeUpkeep: String =
     if (!query.isStreaming) {
       val reasons =
-        if (query.obstacles.isEmpty) Seq("its query reads no stream") else query.obstacles
-      s"computed anew, since ${reasons.mkString("; ").linesIterator.next()}"
+        if (query.obstacles.isEmpty) Seq("the query reads no stream") else query.obstacles
+      s"recomputed by each refresh: ${reasons.mkString("; ").linesIterator.next()}"
     } else {
       val key =
-        query.key.fold("rows are told apart by all columns")(_.mkString("key (", ", ", ")"))
+        query.key.fold("all columns identify a row")(_.mkString("key (", ", ", ")"))
       s"incremental, ${query.output.explained.mode}, $key"
     }
 
   /** Returns the versions of the followed tables read by the last batch. */
   private def versions: Seq[(String, String)] = {
-    val trackings = Try(query.followed).getOrElse(Nil).map(tracking => tracking.name -> tracking.tracking).toMap
+    val methods =
+      Try(query.followed).getOrElse(Nil).map(table => table.name -> table.method).toMap
     new BatchLogs(session, definition.checkpoint).lastOffsets.flatMap(TableVersion.find).map {
       version =>
-        val how = trackings.get(version.table).fold("")(tracking => s", followed $tracking")
+        val how = methods.get(version.table).fold("")(method => s", followed by $method")
         s"Read of ${version.table}" -> s"version ${version.version}$how"
     }
   }

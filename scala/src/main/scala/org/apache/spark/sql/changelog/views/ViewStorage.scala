@@ -71,7 +71,7 @@ trait ViewStorage {
   /** Writes the first rows of an empty view, as the first batch of a query. */
   def fill(view: KeptView, rows: DataFrame, queryId: String): Unit
 
-  /** Completes the unfinished work of a process that has ended. */
+  /** Completes the unfinished work of an ended process. */
   def recover(view: KeptView): Unit
 
   /** Makes unfinished commits under a term before `term` fail, if needed. */

@@ -199,7 +199,7 @@ private[web] class ViewPage(session: () => SparkSession)
       case None =>
         val query = new ViewQuery(session(), view.definition)
         if (query.isStreaming) PlanPage.content(Seq(query.output.explained))
-        else <p>All rows are computed anew by each refresh.</p>
+        else <p>Each refresh recomputes all rows.</p>
     })
 }
 

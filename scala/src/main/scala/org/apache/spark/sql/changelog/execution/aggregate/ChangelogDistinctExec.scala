@@ -198,7 +198,8 @@ final case class DistinctLayout(
     } else {
       val group = placedByGroup.by
       val table =
-        if (needsTableNumber) BoundReference(0, IntegerType, nullable = true) else Literal(firstTable)
+        if (needsTableNumber) BoundReference(0, IntegerType, nullable = true)
+        else Literal(firstTable)
       val first = firstOfGroup + grouping.size
       val ofValues = key.drop(first).zipWithIndex.map { case (value, index) =>
         BoundReference(first + index, value.dataType, nullable = true)

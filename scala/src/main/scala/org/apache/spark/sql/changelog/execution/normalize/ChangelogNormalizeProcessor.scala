@@ -148,7 +148,8 @@ private[normalize] class ChangelogNormalizeProcessor(
     } else if (RowKind.retracts(newest.getByte(kindOrdinal))) {
       after = null
       // a row may be inserted and deleted in the same batch, and a snapshot may already lack the deleted row
-      if (!layout.hasSnapshot && !existedBefore && newest.getByte(kindOrdinal) == RowKind.Delete) {
+      if (!layout.hasSnapshot && !existedBefore && newest.getByte(
+          kindOrdinal) == RowKind.Delete) {
         unmatched(1, text(stateKey))
       }
       if (sequence.nonEmpty) store.put(stateKey, tombstone(newest))

@@ -197,12 +197,15 @@ private object TraceRows {
         case LeftOuter => Some(TracedInputs(Seq(side(left), side(right, meets))))
         case RightOuter => Some(TracedInputs(Seq(side(left, meets), side(right))))
         case FullOuter =>
-          Some(TracedInputs(Seq(side(left, includingUnmatched(right)), side(right, includingUnmatched(left)))))
+          Some(
+            TracedInputs(
+              Seq(side(left, includingUnmatched(right)), side(right, includingUnmatched(left)))))
         case LeftSemi =>
           Some(TracedInputs(Seq(wanted, rows.behind(right, wanted, Nil, meets))))
         case LeftAnti =>
           val none = rows.keep(Filter(Literal.FalseLiteral, right))
-          Some(TracedInputs(Seq(wanted, none), Some("no row of the right side meets the condition")))
+          Some(
+            TracedInputs(Seq(wanted, none), Some("no row of the right side meets the condition")))
         case _ => None
       }
     }

@@ -153,7 +153,9 @@ private[optimizer] object StatelessRewrite extends NodeRewrite {
       case expand: Expand =>
         Expand(expand.projections.map(_ ++ kind), expand.output ++ kind, inputs.head)
       case generate: Generate =>
-        generate.copy(unrequiredChildIndex = droppedColumns(generate, inputs.head), child = inputs.head)
+        generate.copy(
+          unrequiredChildIndex = droppedColumns(generate, inputs.head),
+          child = inputs.head)
       case metrics: CollectMetrics =>
         val measured = kind.fold(metrics.metrics)(SignedMetrics(metrics, _))
         metrics.copy(metrics = measured, child = inputs.head)

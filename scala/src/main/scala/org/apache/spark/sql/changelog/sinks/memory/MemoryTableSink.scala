@@ -59,7 +59,8 @@ class MemoryTableSink(session: SparkSession, options: SinkOptions)
     val rows = continued(batch)
     val columns = batch.input.columns
     val marked =
-      batch.changes.select(ChangelogBatch.columns(batch.input.columnNames) :+ batch.isRetraction: _*)
+      batch.changes.select(
+        ChangelogBatch.columns(batch.input.columnNames) :+ batch.isRetraction: _*)
     val plan = marked.queryExecution.executedPlan
     val output = marked.queryExecution.analyzed.output
     val values = output.init

@@ -83,7 +83,10 @@ private[changelog] object RowMerge {
 
   /** Returns how [[org.apache.spark.sql.changelog.connectors.delta.DeltaWriter]] finds rows by some columns. */
   def identity(columns: StructType, by: Seq[String], isKey: Boolean): RowIdentity =
-    RowIdentity(columns, by.map(name => name -> NetRows.identityType(columns(name).dataType)), isKey)
+    RowIdentity(
+      columns,
+      by.map(name => name -> NetRows.identityType(columns(name).dataType)),
+      isKey)
 
   def column(side: String, name: String): String = s"$side.${quoteIdentifier(name)}"
 

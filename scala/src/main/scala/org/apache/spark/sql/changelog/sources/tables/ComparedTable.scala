@@ -143,20 +143,23 @@ private[tables] object ComparedTable {
     })
     incomparable match {
       case Some(column) =>
-        Left(s"its column ${column.name} of type ${column.dataType.sql} can't be compared")
-      case None => Right(TableTracking.copy(name, keyOf(relation), instead(relation)))
+        Left(
+          s"values of the column ${column.name} of type ${column.dataType.sql} cannot be compared")
+      case None => Right(TableTracking.copy(name, keyOf(relation), advice(relation)))
     }
   }
 
   /** Returns advice on better change tracking. */
-  private def instead(relation: LogicalPlan): String =
+  private def advice(relation: LogicalPlan): String =
     if (JdbcReading.of(relation).isEmpty) {
-      "a Delta table does, or a catalog that gives changes (FROM t CHANGES)"
+      "To read the changed rows only, use a Delta table, or a catalog with changes " +
+        "(FROM t CHANGES)."
+    } else if (keyOf(relation).nonEmpty) {
+      "To read the changed rows only, read the database's change feed, such as Debezium's, with " +
+        "from_debezium."
     } else {
-      val key =
-        if (keyOf(relation).nonEmpty) ""
-        else "; it has no primary key either, by which a view could tell its rows apart"
-      s"the change feed of its database does, such as Debezium's, read by from_debezium$key"
+      "To read the changed rows only, read the database's change feed, such as Debezium's, with " +
+        "from_debezium. To identify rows by a key, add a primary key."
     }
 
   /** Returns the primary key reported by the database, if Spark compares its columns by bytes. */

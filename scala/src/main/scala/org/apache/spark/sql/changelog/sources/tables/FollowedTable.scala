@@ -14,7 +14,7 @@ import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
  */
 private[tables] trait FollowedTable {
 
-  /** The snapshot of the table at one time. */
+  /** The state of the table at one time, before the comparison with the last version. */
   type TableSnapshot
 
   /** The table's name in SQL. */

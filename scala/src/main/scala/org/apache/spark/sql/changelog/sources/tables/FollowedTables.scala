@@ -43,9 +43,9 @@ object FollowedTables {
       view: Option[String],
       keepsCopies: Boolean): Either[String, TableTracking] =
     relation.output.map(_.name).find(isReservedName(_, relation)) match {
-      case Some(column) => Left(s"it has a column $column")
+      case Some(column) => Left(s"the name of the column $column is reserved for change data")
       case None if relation.output.size != numColumns(relation) =>
-        Left("the query reads columns that say in which file a row is")
+        Left("the query reads the file metadata of the rows")
       case None => trackingOfNamed(session, relation, view, keepsCopies)
     }
 
@@ -60,7 +60,8 @@ object FollowedTables {
       case DeltaRelation(table) =>
         val hasFeed = table.snapshot.hasChangeFeed
         name
-          .map(name => if (hasFeed) TableTracking.deltaFeed(name) else TableTracking.deltaFiles(name))
+          .map(name =>
+            if (hasFeed) TableTracking.deltaFeed(name) else TableTracking.deltaFiles(name))
           .toRight(ReadByPath)
       case Files(files) if name.nonEmpty && !keepsCopies && isListed(files) =>
         Right(TableTracking.files(name.get))
@@ -80,7 +81,7 @@ object FollowedTables {
     names.exists(_.equalsIgnoreCase(column))
   }
 
-  private val ReadByPath = "it is read by its place with options, and not by the name of a table"
+  private val ReadByPath = "the query reads the table by path or options instead of by name"
 
   /** Returns whether a plan is a relation that reads a table, which may change. */
   def isTable(plan: LogicalPlan): Boolean = plan match {

@@ -22,7 +22,8 @@ private[sources] object PinnedTables {
    */
   def versions(session: SparkSession, plan: LogicalPlan): Option[Seq[TableVersion]] = {
     val (pinned, others) = plan.collectLeaves().partition(isPinned)
-    val tables = pinned.map(FollowedTables.trackingOf(session, _, None, keepsCopies = true).toOption)
+    val tables =
+      pinned.map(FollowedTables.trackingOf(session, _, None, keepsCopies = true).toOption)
     if (others.forall(isFixed) && tables.forall(_.isDefined) && isRepeatable(plan)) {
       Some(tables.flatten.map(tracking => new DeltaTable(session, tracking.name).now()))
     } else None

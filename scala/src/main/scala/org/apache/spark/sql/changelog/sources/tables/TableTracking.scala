@@ -6,16 +6,18 @@ package org.apache.spark.sql.changelog.sources.tables
 import org.apache.spark.sql.changelog.connectors.delta.Delta
 
 /**
- * TableTracking: how a table is followed.
+ * TableTracking: the method of tracking a table's changes.
  *
  * @param name
  *   the table's name in SQL
+ * @param method
+ *   the method for `DESCRIBE`, after the words `followed by`
  * @param reads
- *   the data read by a refresh, for people
+ *   the data read by a refresh, as a sentence
+ * @param advice
+ *   how to reduce the data, as a sentence
  * @param tracksOnlyInserts
  *   whether only inserts are tracked. Updates and deletes then require a recomputation.
- * @param better
- *   why no better way is available, and the remedy
  * @param by
  *   the tracking method for the source, unless determined by the table's format
  * @param key
@@ -23,9 +25,9 @@ import org.apache.spark.sql.changelog.connectors.delta.Delta
  */
 final case class TableTracking private (
     name: String,
-    way: String,
+    method: String,
     reads: String,
-    better: Option[String] = None,
+    advice: Option[String] = None,
     tracksOnlyInserts: Boolean = false,
     by: Option[String] = None,
     key: Seq[String] = Nil) {
@@ -39,6 +41,10 @@ final case class TableTracking private (
   /** The options of the source of changes, see [[TableSourceProvider]]. */
   def options: Map[String, String] =
     Map(TableTracking.Table -> name) ++ by.map(TableTracking.By -> _)
+
+  /** Returns the method and the data read as lines of `EXPLAIN CREATE`. */
+  def explained: Seq[String] =
+    s"$name is followed by $method. $reads" +: advice.map(text => s"  $text").toSeq
 }
 
 object TableTracking {
@@ -50,44 +56,46 @@ object TableTracking {
   val ByCopy = "copy"
   val ByChanges = "changes"
 
+  private val ReadsChangedRows = "A refresh reads the changed rows."
+
   def deltaFeed(name: String): TableTracking =
-    TableTracking(name, "by its change data feed", "the rows that have changed")
+    TableTracking(name, "its change data feed", ReadsChangedRows)
 
   def deltaFiles(name: String): TableTracking = TableTracking(
     name,
-    "by the files that its versions add and remove",
-    "all rows of files in which a row has changed",
+    "the files that each version adds and removes",
+    "A refresh reads all rows of files with a changed row.",
     Some(
-      "it has no change data feed: " +
+      "To read the changed rows only, enable the change data feed: " +
         s"ALTER TABLE $name SET TBLPROPERTIES (${Delta.ChangeFeed} = true)"))
 
   def files(name: String): TableTracking = TableTracking(
     name,
-    "by the list of its files",
-    "new files; when a file is replaced or removed, everything",
+    "the list of its files",
+    "A refresh reads new files. If a file was replaced or removed, a refresh reads everything.",
     Some(
-      "its format doesn't say which rows change: a Delta table does, and the property " +
-        "'changelog.follow' = 'copies' compares all rows with a copy"),
+      "To track updates and deletes, use a Delta table, or compare all rows with a copy by " +
+        "setting 'changelog.follow' = 'copies'."),
     tracksOnlyInserts = true)
 
   def changes(name: String): TableTracking = TableTracking(
     name,
-    "by the changes that its catalog gives",
-    "the rows that have changed",
+    "the changes that its catalog returns",
+    ReadsChangedRows,
     by = Some(ByChanges))
 
   /**
-   * Returns the way of comparing with a copy.
+   * Returns the tracking by comparison with a copy.
    *
-   * @param instead
-   *   advice on better change tracking
+   * @param advice
+   *   advice on better change tracking, as a sentence
    */
-  def copy(name: String, key: Seq[String], instead: String): TableTracking = TableTracking(
+  def copy(name: String, key: Seq[String], advice: String): TableTracking = TableTracking(
     name,
-    if (key.isEmpty) "by comparing all its rows with a copy"
-    else key.mkString("by comparing all its rows with a copy, primary key (", ", ", ")"),
-    "all rows, once",
-    Some(s"nothing tells which of its rows change: $instead"),
+    if (key.isEmpty) "comparing all rows with a copy"
+    else key.mkString("comparing all rows with a copy by the primary key (", ", ", ")"),
+    "A refresh reads the whole table once.",
+    Some(advice),
     by = Some(ByCopy),
     key = key)
 }

@@ -109,7 +109,7 @@ class ResolveViewChanges(creator: SparkSession) extends Rule[LogicalPlan] {
         ChangesFunction.Name,
         "to_version",
         last.toString,
-        "none: a stream has no last version")
+        "a stream has no last version: omit the argument")
     }
     val rows =
       if (isStream) storage.changeStream(view, changes.from)

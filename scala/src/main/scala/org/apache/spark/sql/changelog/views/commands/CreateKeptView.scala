@@ -169,10 +169,7 @@ object CreateKeptView {
       _ => otherwise.output,
       session => {
         val query = new ViewQuery(session, create.define(session))
-        val followed = query.followed.flatMap { tracking =>
-          s"${tracking.name} is followed ${tracking.tracking}; a refresh reads ${tracking.reads}" +:
-            tracking.better.map(reason => s"  not better, since $reason").toSeq
-        }
+        val followed = query.followed.flatMap(_.explained)
         val others = query.unfollowed.map { case (table, reason) =>
           s"$table is not followed: $reason"
         }
@@ -182,15 +179,16 @@ object CreateKeptView {
             .sorted
         val streams =
           query.streams.map(stream =>
-            s"$stream is a stream; a refresh reads what has come since the last one")
+            s"$stream is a stream. A refresh reads the rows since the last refresh.")
         val partitions = TouchedPartitions.columnsOf(query).map { case (table, columns) =>
           val together = columns.mkString(" or ")
-          s"if few partitions of $table have changed, rows of the same $together are " +
-            "recomputed instead of computing state"
+          s"If few partitions of $table have changed, a refresh recomputes the rows with the " +
+            s"changed values of $together, and computes no state."
         }
         val changes = followed ++ views ++ streams
         if (changes.isEmpty) {
-          val recomputed = query.obstacles.map(reason => s"All is recomputed: $reason")
+          val recomputed =
+            query.obstacles.map(reason => s"Each refresh recomputes all rows: $reason")
           otherwise.run(session).map(row => beside(recomputed, row.getString(0)))
         } else {
           val tree = otherwise.withPartitions(session, query.output.explained)

@@ -21,7 +21,7 @@ import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.explain.lineage.{TraceRows, TracedNode}
 import org.apache.spark.sql.changelog.views._
 import org.apache.spark.sql.changelog.views.history.RefreshHistory
-import org.apache.spark.sql.changelog.views.verify.{RowDifference, VerifyView, PinnedView}
+import org.apache.spark.sql.changelog.views.verify.{PinnedView, RowDifference, VerifyView}
 
 /** ReadViews: the statements that return information about views. */
 object ReadViews {
