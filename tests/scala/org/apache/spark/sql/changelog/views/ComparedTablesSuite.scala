@@ -323,7 +323,7 @@ class ComparedTablesSuite
     run("CREATE TABLE ice.orders (id INT, city STRING, fare DOUBLE)")
     run("INSERT INTO ice.orders VALUES (1, 'Oslo', 5), (2, 'Rome', -0.0)")
     val query = "SELECT city, count(*) AS n, sum(fare) AS total FROM ice.orders GROUP BY city"
-    assert(explained(query).contains("a catalog that gives changes"), explained(query))
+    assert(explained(query).contains("a catalog with changes"), explained(query))
     create(query)
     run("INSERT INTO ice.orders VALUES (3, 'Oslo', 0.0), (4, NULL, 1)")
     check(query)

@@ -128,7 +128,7 @@ class ViewSecretsSuite extends AnyFunSuite with KafkaTopics with ToldSecrets wit
     listening {
       tellAll("SELECT city, count(*) AS n FROM stored GROUP BY city")
     }
-    checkUntold(secrets, "comparing all its rows with a copy")
+    checkUntold(secrets, "comparing all rows with a copy")
   }
 
   test("secrets of a catalog of a database are told nowhere, nor those of sessions") {
