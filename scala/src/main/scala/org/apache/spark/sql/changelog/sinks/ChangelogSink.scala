@@ -3,12 +3,17 @@
 
 package org.apache.spark.sql.changelog.sinks
 
+import scala.annotation.tailrec
+
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.classic.{Dataset, SparkSession}
-import org.apache.spark.sql.execution.LogicalRDD
 import org.apache.spark.sql.execution.streaming.Sink
+import org.apache.spark.sql.execution.streaming.operators.stateful.{
+  EventTimeWatermarkExec, StateStoreWriter
+}
+import org.apache.spark.sql.execution.{LogicalRDD, QueryExecution, SparkPlan, UnaryExecNode}
 import org.apache.spark.sql.{DataFrame => AnyDataFrame}
 
 import org.apache.spark.sql.changelog.checkpoint.{Fence, QueryOrigin}
@@ -102,11 +107,11 @@ abstract class ChangelogSink(val format: String) extends Sink {
     val optimized = execution.optimizedPlan
     val input = accepted.getOrElse(accept(optimized.output, optimized))
     val queryId = RunningStream.queryId(session.sparkContext)
-    // Spark's plan of a batch must run unchanged. The operations on its rows are planned
-    // separately.
-    val rows = execution.toRdd
-    if (batchId == 0 && hasFirstBatch(session, queryId)) rows.foreachPartition(_.foreach(_ => ()))
+    if (batchId == 0 && hasFirstBatch(session, queryId)) computeState(execution)
     else {
+      // Spark's plan of a batch must run unchanged. The operations on its rows are planned
+      // separately.
+      val rows = execution.toRdd
       val changeType = data.schema.fieldIndex(input.changeType.name)
       val counted = counts.count(session, rows, changeType)
       val made = LogicalRDD.fromDataset(counted, data, isStreaming = false)
@@ -118,6 +123,21 @@ abstract class ChangelogSink(val format: String) extends Sink {
       val changes = Dataset.ofRows(session, plan)
       write(ChangelogBatch(queryId, batchId, input, changes, SinkInput.nettedBy(optimized)))
     }
+  }
+
+  /** Runs a batch without its rows: the plan up to the last operator with state. */
+  private def computeState(execution: QueryExecution): Unit = {
+    @tailrec
+    def lastState(plan: SparkPlan): Option[SparkPlan] = plan match {
+      case state: StateStoreWriter => Some(state)
+      case unary: UnaryExecNode if !unary.isInstanceOf[EventTimeWatermarkExec] =>
+        lastState(unary.child)
+      case _ => None
+    }
+    // Prepares the whole plan.
+    val rows = execution.toRdd
+    val computed = lastState(execution.executedPlan).fold(rows)(_.execute())
+    computed.foreachPartition(_.foreach(_ => ()))
   }
 
   /** Shown in the progress of the query. Options are left out, because they may be secrets. */
