@@ -54,12 +54,14 @@ private[changelog] object Delta {
     Map(Application -> application, ApplicationVersion -> batch.toString)
 
   /** Runs `body` while a session has these settings. */
-  def having(session: SparkSession, settings: Map[String, String])(body: => Any): Unit = {
+  def having[T](session: SparkSession, settings: Map[String, String])(body: => T): T = {
+    val before = settings.keys.map(name => name -> session.conf.getOption(name))
     settings.foreach { case (name, value) => session.conf.set(name, value) }
-    try {
-      body
-      ()
-    } finally settings.keys.foreach(session.conf.unset)
+    try body
+    finally
+      before.foreach { case (name, value) =>
+        value.fold(session.conf.unset(name))(session.conf.set(name, _))
+      }
   }
 
   /** The error condition for reading the change data feed of versions without a feed. */

@@ -86,14 +86,20 @@ class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
       changesOf(batch, found, isSpread = writer.isEmpty),
       partitions,
       table)
-    // The writer reads the changes more than once.
-    counted.persist()
-    try
-      if (!writer.exists(_.write(counted.select("*"), batch.batchId)) && !counted.isEmpty) {
+    try {
+      val isWritten = writer.exists { writer =>
+        // Adaptive execution would run a job per stage, although the changes and the table's log are small.
+        Delta.having(session, Map(SQLConf.ADAPTIVE_EXECUTION_ENABLED.key -> "false")) {
+          // A statement may read the changes again.
+          writer.write(counted.persist().select("*"), batch.batchId)
+        }
+      }
+      if (writer.isEmpty) counted.persist()
+      if (!isWritten && !counted.isEmpty) {
         val note = Delta.ofBatch(application, batch.batchId)
         Delta.having(session, note)(merge(batch, found, counted))
       }
-    finally counted.unpersist()
+    } finally counted.unpersist()
   }
 
   private def identityOf(batch: ChangelogBatch, key: Option[Seq[String]]): RowIdentity = {
@@ -182,16 +188,16 @@ class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
     val session = batch.changes.sparkSession
     // A path is not in a catalog, and Delta's catalog accepts every path.
     val found =
-      try session.table(table).schema.nonEmpty
-      catch { case _: AnalysisException => false }
-    if (!found) {
+      try Some(session.table(table)).filter(_.schema.nonEmpty)
+      catch { case _: AnalysisException => None }
+    if (found.isEmpty) {
       if (!createsTable)
         throw analysis("CHANGELOG_SINK_TABLE_NOT_FOUND", "sink" -> format, "table" -> table)
       // Default values of a source's columns do not apply to the target.
       val columns = StructType(batch.schema.map(_.clearCurrentDefaultValue()))
       session.sql(s"CREATE TABLE IF NOT EXISTS $table (${columns.toDDL}) USING $provider")
     }
-    partitions = EmptyPartitions.columnsOf(session.table(table))
+    partitions = EmptyPartitions.columnsOf(found.getOrElse(session.table(table)))
   }
 }
 

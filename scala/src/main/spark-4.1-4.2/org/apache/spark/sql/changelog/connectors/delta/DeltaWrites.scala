@@ -36,10 +36,12 @@ import org.apache.spark.sql.changelog.checkpoint.Fence
 private[delta] class DeltaWrites private (
     session: SparkSession,
     table: String,
+    found: DeltaRelation,
     identity: RowIdentity,
     application: String)
     extends DeltaWriter
     with Logging {
+  private val attempts = Iterator(found) ++ Iterator.continually(lookUp())
 
   override def write(changes: DataFrame, batch: Long): Boolean = {
     RowChanges.collect(changes.queryExecution.toRdd, changes.schema).exists { collected =>
@@ -58,9 +60,7 @@ private[delta] class DeltaWrites private (
 
   /** Writes a batch, unless the batch is already written. Returns false if too many rows are affected. */
   private def commit(changes: RowChanges, batch: Long): Boolean = {
-    val found = DeltaRelation.find(session, table).getOrElse {
-      throw new IllegalStateException(s"not a Delta table: $table")
-    }
+    val found = attempts.next()
     val (relation, index) = (found.relation, DeltaSnapshots.indexOf(found.location))
     index.deltaLog.withNewTransaction(relation.catalogTable, Some(index.getSnapshot)) { txn =>
       val isDone = txn.txnVersion(application) >= batch || {
@@ -84,6 +84,10 @@ private[delta] class DeltaWrites private (
       }
       isDone
     }
+  }
+
+  private def lookUp(): DeltaRelation = DeltaRelation.find(session, table).getOrElse {
+    throw new IllegalStateException(s"not a Delta table: $table")
   }
 
   /** Returns the rows of files affected by the changes; empty if too many rows are affected. */
@@ -179,7 +183,7 @@ private[delta] object DeltaWrites extends Logging {
       application: String): Option[DeltaWriter] = {
     val obstacle = obstacleIn(DeltaSnapshots.indexOf(found.location).getSnapshot, identity)
     obstacle.foreach(why => logDebug(s"Batches are merged into $table: $why"))
-    Option.when(obstacle.isEmpty)(new DeltaWrites(session, table, identity, application))
+    Option.when(obstacle.isEmpty)(new DeltaWrites(session, table, found, identity, application))
   }
 
   /** Runs statements whose commits check the fences of this thread, and also change `properties`. */
