@@ -10,6 +10,7 @@ import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.functions.{col, count_if}
 
 import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.connectors.delta.DeltaCommits
 import org.apache.spark.sql.changelog.views.history.RefreshReport
 
 /**
@@ -78,9 +79,11 @@ private[views] class ReplaceRows(
     reportAllRows(view)
   }
 
-  /** Reports all rows as written. The count is cheap, because formats store their number of rows. */
-  private def reportAllRows(shown: KeptView): Unit =
-    report.wrote(session.table(shown.sql).count())
+  /** Reports all rows as written. The commit or the files have the number of rows. */
+  private def reportAllRows(shown: KeptView): Unit = {
+    val known = if (shown.isDelta) DeltaCommits.numRowsAdded(session, shown.sql) else None
+    report.wrote(known.getOrElse(session.table(shown.sql).count()))
+  }
 
   /** Reports the rows inserted and deleted, as a reader of the view's changes sees them. */
   private def reportChanges(changes: DataFrame): Unit = {

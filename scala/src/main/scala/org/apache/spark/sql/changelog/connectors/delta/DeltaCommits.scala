@@ -48,6 +48,15 @@ private[changelog] object DeltaCommits {
   def lastVersion(session: SparkSession, table: String): Option[Long] =
     snapshotOf(session, table).map(_.version)
 
+  /** Returns the number of rows added by the last commit, if the commit changes rows and its files have statistics. */
+  def numRowsAdded(session: SparkSession, table: String): Option[Long] =
+    snapshotOf(session, table).flatMap { snapshot =>
+      val files = snapshot.log(snapshot.version, snapshot.version).flatMap(_.files.files)
+      val rows =
+        files.filter(file => file.changesData && !file.isGone && !file.isFeed).map(_.rows)
+      Option.when(rows.nonEmpty && rows.forall(_.nonEmpty))(rows.flatten.sum)
+    }
+
   /** Returns the last batch written by a query, under any name of the table. */
   def lastBatch(session: SparkSession, table: String, queryId: String): Option[Long] =
     snapshotOf(session, table).flatMap(snapshot => lastOf(queryId, snapshot.batches))
