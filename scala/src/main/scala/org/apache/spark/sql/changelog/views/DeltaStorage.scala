@@ -228,7 +228,7 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
   }
 
   /** Does nothing, because one commit changes rows and definition together. */
-  override def recover(view: KeptView): Unit = ()
+  override def recover(view: KeptView): Boolean = false
 
   /** Writes the term into the properties. Delta rejects a commit concurrent with a change of properties. */
   override def fence(view: KeptView, term: Long): Unit =

@@ -39,11 +39,11 @@ class KeptQuery(session: SparkSession, kind: ViewKind, val plan: LogicalPlan) {
 
   def mode(hasKey: Boolean): OutputMode = kind.mode(hasKey)
 
-  /** Returns the changes in the form required by the view's storage. */
-  def changes: DataFrame = Dataset.ofRows(session, toChangelog(mode(key.isDefined)))
+  /** The changes in the form required by the view's storage. */
+  lazy val changes: DataFrame = Dataset.ofRows(session, toChangelog(mode(key.isDefined)))
 
-  /** Returns the changes as a sink receives them. Rejects a query that would fail at start. */
-  def sinkInput: SinkInput = {
+  /** The changes as a sink receives them. Rejects a query that would fail at start. */
+  lazy val sinkInput: SinkInput = {
     val root = changes.queryExecution.analyzed.collectFirst { case root: ToChangelog => root }
     val plan = optimized(root.get)
     val input = SinkInput(kind.toString, plan.output, plan)

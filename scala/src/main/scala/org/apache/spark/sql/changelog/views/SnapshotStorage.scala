@@ -117,12 +117,13 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
   override def fill(view: KeptView, rows: DataFrame, queryId: String): Unit =
     replace(view, rows, Replacement.AllRows, Some(queryId))
 
-  override def recover(view: KeptView): Unit = SnapshotStorage.alone {
+  override def recover(view: KeptView): Boolean = SnapshotStorage.alone {
     val isBehind = new SnapshotVersions(session, view).last.exists(_._1 > version(view))
     if (isBehind) {
       Fence.check("publish")
       publish(view)
     }
+    isBehind
   }
 
   /**

@@ -12,6 +12,7 @@ import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.TableIdentifier
+import org.apache.spark.sql.catalyst.analysis.{NoSuchNamespaceException, NoSuchTableException}
 import org.apache.spark.sql.catalyst.catalog.{CatalogTable, CatalogTableType}
 import org.apache.spark.sql.catalyst.util.quoteIdentifier
 import org.apache.spark.sql.classic.SparkSession
@@ -71,14 +72,20 @@ class ViewCatalog(session: SparkSession) {
   def exists(name: TableIdentifier): Boolean = catalog.tableExists(name)
 
   /** Returns the view of this name, if it exists. */
-  def find(name: TableIdentifier): Option[KeptView] =
-    if (!exists(name)) None
-    else {
-      val table = catalog.getTableMetadata(name)
-      if (table.tableType == CatalogTableType.VIEW) view(table)
-      else if (isDelta(table)) stored(name)
-      else None
-    }
+  def find(name: TableIdentifier): Option[KeptView] = tableOf(name).flatMap(viewIn(name, _))
+
+  /** Returns the view of this name read by a query, without reading the logs of most other tables. */
+  def findRead(name: TableIdentifier): Option[KeptView] =
+    tableOf(name).filter(mayBeView).flatMap(viewIn(name, _))
+
+  private def tableOf(name: TableIdentifier): Option[CatalogTable] =
+    try Some(catalog.getTableMetadata(name))
+    catch { case _: NoSuchTableException | _: NoSuchNamespaceException => None }
+
+  private def viewIn(name: TableIdentifier, table: CatalogTable): Option[KeptView] =
+    if (table.tableType == CatalogTableType.VIEW) view(table)
+    else if (isDelta(table)) stored(name, new Path(table.location))
+    else None
 
   /** Returns the view of this name, if it exists and can be read. */
   def findIfReadable(parts: Seq[String]): Option[KeptView] =
@@ -115,13 +122,12 @@ class ViewCatalog(session: SparkSession) {
   /**
    * Returns the view stored in a table. The table's format may know more properties than the catalog, as Delta does.
    */
-  private def stored(name: TableIdentifier): Option[KeptView] = {
+  private def stored(name: TableIdentifier, location: Path): Option[KeptView] = {
     val table = CatalogV2Util.loadTable(
       manager.v2SessionCatalog,
       Identifier.of(name.database.toArray, name.table))
     table.flatMap { table =>
       val properties = table.properties().asScala.toMap
-      val location = new Path(catalog.getTableMetadata(name).location)
       // A copy of a view's table has the view's properties, but is not a view.
       val own =
         ViewDefinition.fromProperties(properties).filter(DeltaStorage.isOf(session, _, location))

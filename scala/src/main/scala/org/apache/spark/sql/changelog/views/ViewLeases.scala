@@ -31,9 +31,9 @@ object ViewLeases {
     val catalog = new ViewCatalog(session)
     of(session, catalog.get(name)) {
       val view = catalog.get(name)
-      ViewStorage(session, view.definition.provider).recover(view)
-      ViewSwap.recover(session, view)
-      write(catalog.get(name))
+      val storage = ViewStorage(session, view.definition.provider)
+      val isChanged = storage.recover(view) | ViewSwap.recover(session, view)
+      write(if (isChanged) catalog.get(name) else view)
     }
   }
 

@@ -113,7 +113,7 @@ class ViewReader(session: SparkSession) {
     parts.size == 1 && session.sessionState.catalog.getRawTempView(parts.head).isDefined
 
   private def find(parts: Seq[String]): Option[KeptView] =
-    try catalog.find(catalog.identify(parts))
+    try catalog.findRead(catalog.identify(parts))
     catch { case _: AnalysisException => None }
 
   private def changesOf(view: KeptView): LogicalPlan = {

@@ -23,16 +23,23 @@ import org.apache.spark.sql.changelog.views.history.{
   RefreshError, RefreshHistory, RefreshReason, RefreshReport
 }
 
-/** ViewRefresh: brings a view up to date, incrementally, in full, or continuously. */
-class ViewRefresh(session: SparkSession, view: KeptView) {
-  private val query = new ViewQuery(session, view.definition)
+/**
+ * ViewRefresh: brings a view up to date, incrementally, in full, or continuously.
+ *
+ * @param query
+ *   the query of the view, analyzed and planned once
+ */
+class ViewRefresh(session: SparkSession, view: KeptView, query: ViewQuery) {
+  def this(session: SparkSession, view: KeptView) =
+    this(session, view, new ViewQuery(session, view.definition))
+
   // Storage works in the query's session, like the query's sink.
   private val storage = ViewStorage(query.session, view.definition.provider)
   private val history = RefreshHistory.ofView(session, view)
   private val cheaper = new CheaperRefresh(session, view, query)
 
   /** Refreshes by the view's policy, or by the policy `asked` for. */
-  def refresh(asked: Option[RefreshPolicy]): Unit = {
+  def refresh(asked: Option[RefreshPolicy]): Unit = SharedVersions.within(session) {
     RunningViews.checkNone(view)
     val wasRefreshed = history.lastSuccess.nonEmpty
     history.remember { report =>

@@ -71,8 +71,8 @@ trait ViewStorage {
   /** Writes the first rows of an empty view, as the first batch of a query. */
   def fill(view: KeptView, rows: DataFrame, queryId: String): Unit
 
-  /** Completes the unfinished work of an ended process. */
-  def recover(view: KeptView): Unit
+  /** Completes the unfinished work of an ended process. Returns whether there was any. */
+  def recover(view: KeptView): Boolean
 
   /** Makes unfinished commits under a term before `term` fail, if needed. */
   def fence(view: KeptView, term: Long): Unit

@@ -64,11 +64,12 @@ object ViewSwap {
     delete(session, markPath(v))
   }
 
-  /** Completes or discards an interrupted swap. */
-  def recover(session: SparkSession, view: KeptView): Unit = {
+  /** Completes or discards an interrupted swap. Returns whether there was any. */
+  def recover(session: SparkSession, view: KeptView): Boolean = {
     val left = remainsOf(session, view)
     if (left.contains(Mark)) recoverOther(session, view)
     if (left.contains(Folder)) recoverFolder(session, view)
+    left.nonEmpty
   }
 
   /** Returns the names of a swap's remains. A single listing suffices, because remains are rare. */

@@ -23,6 +23,14 @@ private[changelog] final class DeltaRelation(
   /** Returns the version read by the relation. */
   def snapshot: DeltaSnapshot = withDelta(DeltaSnapshots.of(location, relation.catalogTable))
 
+  /** Returns a relation that reads a version also later, or None if the version is not the current one. */
+  def pinnedAt(version: Long): Option[LogicalPlan] = withDelta {
+    DeltaSnapshots.pinned(location, version).map { pinned =>
+      val files = relation.relation.asInstanceOf[HadoopFsRelation]
+      relation.copy(relation = files.copy(location = pinned)(files.sparkSession)).newInstance()
+    }
+  }
+
   /** Reports the cause if this jar's class loader doesn't find Delta's classes, although Spark's class loader does. */
   private[delta] def withDelta[T](body: => T): T =
     try body

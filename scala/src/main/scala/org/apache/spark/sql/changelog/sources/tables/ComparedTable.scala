@@ -35,7 +35,7 @@ private[tables] class ComparedTable(
     extends FollowedTable {
   import ComparedTable._
 
-  private lazy val relation = FollowedTables.relationOf(session.table(name))
+  private lazy val relation = FollowedTables.lookUp(session, name)
   private lazy val copies = new TableCopies(session, folder, fromAttributes(relation.output))
 
   /** The last snapshot compared, with its version. */

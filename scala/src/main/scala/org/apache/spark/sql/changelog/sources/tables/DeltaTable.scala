@@ -54,16 +54,19 @@ private[tables] class DeltaTable(session: SparkSession, override val name: Strin
     asOf(at)
   }
 
-  private def asOf(at: TableVersion): LogicalPlan = {
+  private def asOf(at: TableVersion): LogicalPlan =
     // Names the version, because Delta otherwise reads the version current at the query's optimization.
     try {
-      val travelled = session.read.option("versionAsOf", at.version).table(name)
-      FollowedTables.relationOf(travelled)
+      val found = DeltaRelation.unapply(FollowedTables.lookUp(session, name))
+      // Delta would read the log again for a named version.
+      found.flatMap(_.pinnedAt(at.number)).getOrElse {
+        val travelled = session.read.option("versionAsOf", at.version).table(name)
+        FollowedTables.relationOf(travelled)
+      }
     } catch {
       case error @ Delta.Error(condition) if Delta.VersionGone(condition) =>
         throw lost(at, error)
     }
-  }
 
   private def lost(from: TableVersion, error: Throwable): Throwable =
     analysis(
@@ -119,8 +122,8 @@ private[tables] class DeltaTable(session: SparkSession, override val name: Strin
   }
 
   override def changes(from: TableVersion, until: TableVersion): LogicalPlan = {
-    val relation = FollowedTables.relationOf(session.table(name))
-    val found = snapshotOf(relation)
+    val relation = FollowedTables.lookUp(session, name)
+    val found = current
     checkSame(until, versionOf(found))
     val commits = commitsOf(found, from, until.number)
     // Delta misreads or rejects columns that were different in between.
@@ -177,11 +180,10 @@ private[tables] class DeltaTable(session: SparkSession, override val name: Strin
       throw analysis("CHANGELOG_TABLE_REPLACED", "table" -> name, "version" -> start.version)
   }
 
-  private def current: DeltaSnapshot =
-    snapshotOf(FollowedTables.relationOf(session.table(name)))
-
-  private def snapshotOf(relation: LogicalPlan): DeltaSnapshot = relation match {
-    case DeltaRelation(table) => table.snapshot
-    case other => throw new IllegalStateException(s"not a Delta table: $other")
+  private def current: DeltaSnapshot = SharedVersions.lookup(session, s"snapshot of $name") {
+    FollowedTables.lookUp(session, name) match {
+      case DeltaRelation(table) => table.snapshot
+      case other => throw new IllegalStateException(s"not a Delta table: $other")
+    }
   }
 }

@@ -167,7 +167,7 @@ object FollowedTables {
   }
 
   private def filesOf(session: SparkSession, tracking: TableTracking): Option[HadoopFsRelation] =
-    if (tracking.isDelta) Files.unapply(relationOf(session.table(tracking.name))) else None
+    if (tracking.isDelta) Files.unapply(lookUp(session, tracking.name)) else None
 
   /**
    * Opens a table by its tracking method.
@@ -184,12 +184,16 @@ object FollowedTables {
       case Some(TableTracking.ByChanges) => new ChangingTable(session, name)
       case Some(_) => new ComparedTable(session, name, folder)
       case None =>
-        relationOf(session.table(name)) match {
+        lookUp(session, name) match {
           case DeltaRelation(_) => new DeltaTable(session, name)
           case _ => new FileTable(session, name, folder)
         }
     }
   }
+
+  /** Returns the relation of a table, as found first by the running statement. */
+  private[tables] def lookUp(session: SparkSession, name: String): LogicalPlan =
+    SharedVersions.lookup(session, name)(relationOf(session.table(name)))
 
   /** Returns the relation of a table, below the nodes added by Spark. */
   private[tables] def relationOf(table: DataFrame): LogicalPlan =
@@ -203,7 +207,7 @@ object FollowedTables {
 
   /** Returns the relation of a table, with its current files. */
   private[tables] def current(session: SparkSession, name: String): LogicalPlan = {
-    val known = relationOf(session.table(name)) match {
+    val known = lookUp(session, name) match {
       case logical: LogicalRelation => logical.catalogTable
       case hive: HiveTableRelation => Some(hive.tableMeta)
       case _ => None
@@ -219,7 +223,7 @@ object FollowedTables {
 
   /** Returns whether a name gives an equal relation. The given relation may have further options. */
   private def isSame(session: SparkSession, name: String, relation: LogicalPlan): Boolean =
-    (relationOf(session.table(name)), relation) match {
+    (lookUp(session, name), relation) match {
       case (Files(one), Files(other)) =>
         one.location.rootPaths == other.location.rootPaths && one.options == other.options &&
         one.schema == other.schema

@@ -9,7 +9,7 @@ import java.util.concurrent.ConcurrentHashMap
 import org.apache.spark.sql.classic.SparkSession
 
 /**
- * SharedVersions: lets the views refreshed by a statement read a table at the same version.
+ * SharedVersions: lets the views refreshed by a statement read a table at the same version, and look a table up once.
  *
  * A local property names the statement. Threads of queries inherit the property from their starting thread.
  */
@@ -20,10 +20,14 @@ object SharedVersions {
   private class Statement {
     val began: Long = System.currentTimeMillis()
     val versions = new ConcurrentHashMap[String, AnyRef]()
+    val lookups = new ConcurrentHashMap[(SparkSession, String), AnyRef]()
   }
 
-  /** Runs `body`. Each table's snapshot is taken once. */
-  def within[T](session: SparkSession)(body: => T): T = {
+  /** Runs `body`, as a part of the running statement if any. Each table's snapshot is taken once. */
+  def within[T](session: SparkSession)(body: => T): T =
+    if (began(session).nonEmpty) body else alone(session)(body)
+
+  private def alone[T](session: SparkSession)(body: => T): T = {
     val context = session.sparkContext
     val before = context.getLocalProperty(Property)
     val statement = UUID.randomUUID.toString
@@ -47,12 +51,29 @@ object SharedVersions {
       versions.computeIfAbsent(table, _ => look).asInstanceOf[M]
     }
 
+  /** Returns the result of `look` for a table. A statement looks once in each session. */
+  private[tables] def lookup[L <: AnyRef](session: SparkSession, wanted: String)(look: => L): L =
+    statementOf(session).map(_.lookups).fold(look) { lookups =>
+      Option(lookups.get((session, wanted)))
+        .getOrElse {
+          val found = look
+          lookups.put((session, wanted), found)
+          found
+        }
+        .asInstanceOf[L]
+    }
+
   /** Discards the shared snapshot of a table. Returns false if the table has no shared snapshot. */
-  private[tables] def forget(session: SparkSession, table: String): Boolean =
+  private[tables] def forget(session: SparkSession, table: String): Boolean = {
+    statementOf(session).foreach(_.lookups.clear())
     shared(session).exists(_.remove(table) != null)
+  }
 
   /** Discards all shared snapshots, for example after a table has lost the version. */
-  def forgetAll(session: SparkSession): Unit = shared(session).foreach(_.clear())
+  def forgetAll(session: SparkSession): Unit = statementOf(session).foreach { statement =>
+    statement.versions.clear()
+    statement.lookups.clear()
+  }
 
   private def shared(session: SparkSession): Option[ConcurrentHashMap[String, AnyRef]] =
     statementOf(session).map(_.versions)

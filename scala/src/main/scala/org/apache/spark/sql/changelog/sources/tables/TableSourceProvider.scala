@@ -51,7 +51,7 @@ class TableSourceProvider extends StreamSourceProvider with DataSourceRegister {
     FollowedTables.open(sessionOf(sqlContext), parameters, folder)
 
   private def schemaOf(sqlContext: SQLContext, table: FollowedTable): StructType = {
-    val relation = FollowedTables.relationOf(sessionOf(sqlContext).table(table.name))
+    val relation = FollowedTables.lookUp(sessionOf(sqlContext), table.name)
     val columns = fromAttributes(relation.output)
     if (table.tracksOnlyInserts) columns
     else columns.add(RowKind.ChangeTypeColumnName, StringType, nullable = false)

@@ -17,6 +17,7 @@ import org.apache.spark.sql.changelog.checkpoint.Fence
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.explain.{ExplainChangelogCommand, ExplainFormat}
 import org.apache.spark.sql.changelog.savepoints.RestorePoint
+import org.apache.spark.sql.changelog.sources.tables.SharedVersions
 import org.apache.spark.sql.changelog.views._
 
 /**
@@ -45,6 +46,11 @@ case class CreateKeptView(
 
   override def run(anySession: AnySession): Seq[Row] = {
     val session = castToImpl(anySession)
+    SharedVersions.within(session)(createOrReplace(session))
+    Nil
+  }
+
+  private def createOrReplace(session: SparkSession): Unit = {
     val catalog = new ViewCatalog(session)
     val full = catalog.identify(name)
     val old = catalog.find(full)
@@ -60,10 +66,9 @@ case class CreateKeptView(
       old match {
         case Some(view) =>
           ViewLeases(session, view.name.nameParts)(replaceView(session, _, made, checked))
-        case None => create(session, made)
+        case None => create(session, made, checked)
       }
     }
-    Nil
   }
 
   /** Returns the definition of the new view. */
@@ -81,8 +86,9 @@ case class CreateKeptView(
     definition.following
   }
 
-  private def create(session: SparkSession, made: KeptView): Unit =
-    CreateKeptView.filled(session, made)(new ViewRefresh(session, _).refresh(asked = None))
+  private def create(session: SparkSession, made: KeptView, checked: ViewQuery): Unit =
+    CreateKeptView.filled(session, made)(
+      new ViewRefresh(session, _, checked).refresh(asked = None))
 
   /** Replaces an existing view. Readers see the old rows until the new rows are complete, unless the format changes. */
   private def replaceView(
@@ -105,7 +111,7 @@ case class CreateKeptView(
       Fence.check("drop")
       ViewLeases.endForRemoval(view)
       ViewStorage(session, view.definition.provider).drop(view)
-      create(session, made)
+      create(session, made, checked)
     }
   }
 }

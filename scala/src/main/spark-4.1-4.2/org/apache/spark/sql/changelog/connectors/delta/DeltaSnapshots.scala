@@ -31,6 +31,14 @@ private[delta] object DeltaSnapshots {
   def of(location: FileIndex, table: Option[CatalogTable]): DeltaSnapshot =
     new LoggedSnapshot(indexOf(location).getSnapshot, table)
 
+  /** Returns an index of the files of the current version, if the version is `wanted`. */
+  def pinned(location: FileIndex, wanted: Long): Option[FileIndex] = {
+    val index = indexOf(location)
+    val snapshot = index.getSnapshot
+    Option.when(snapshot.version == wanted)(
+      index.copy(snapshotAtAnalysis = snapshot, isTimeTravelQuery = true))
+  }
+
   def indexOf(location: FileIndex): TahoeLogFileIndex = location match {
     case index: TahoeLogFileIndex => index
     case other => throw new IllegalStateException(s"not a Delta table: $other")

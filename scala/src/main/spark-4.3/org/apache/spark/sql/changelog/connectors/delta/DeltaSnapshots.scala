@@ -19,6 +19,7 @@ private[changelog] object DeltaRelease {
 private[delta] object DeltaSnapshots {
   def isTimeTravel(location: FileIndex): Boolean = refuse(location)
   def of(location: FileIndex, table: Option[CatalogTable]): DeltaSnapshot = refuse(location)
+  def pinned(location: FileIndex, wanted: Long): Option[FileIndex] = refuse(location)
 
   private def refuse(location: FileIndex): Nothing =
     throw analysis("CHANGELOG_DELTA_NOT_SUPPORTED", "user" -> s"The table at ${location.rootPaths.mkString(", ")}", "version" -> SPARK_VERSION)
