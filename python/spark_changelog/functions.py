@@ -143,9 +143,10 @@ def lookup(df: DataFrame) -> DataFrame:
 @checked
 def to_changelog(
     df: DataFrame,
-    mode: Mode = "retract",
+    mode: Mode | None = None,
     key: str | Sequence[str] | None = None,
     change_type: str | None = None,
+    emit: str | None = None,
 ) -> DataFrame:
     """Return the changes of ``df``, with the row kind in a column ``_change_type``.
 
@@ -153,8 +154,8 @@ def to_changelog(
     ----------
     df : DataFrame
         The query. For a batch data frame every row of the result is an ``insert``.
-    mode : {"retract", "upsert", "append"}
-        The changelog mode. ``"retract"`` emits the four row kinds. ``"upsert"`` omits
+    mode : {"retract", "upsert", "append"}, optional
+        The changelog mode. ``"retract"``, the default, emits the four row kinds. ``"upsert"`` omits
         ``update_preimage``, for consumers that write by key. ``"append"`` emits inserts only, and
         fails for a query with updates or deletes.
     key : str or sequence of str, optional
@@ -162,6 +163,9 @@ def to_changelog(
     change_type : str, optional
         The name of the column with the row kind, ``_change_type`` by default. A query with a
         column of this name needs a different name.
+    emit : str, optional
+        When changes are emitted: ``"changes"`` (in each batch, the default), ``"every 10 seconds"``,
+        ``"on close"`` (mode ``"append"``), or ``"on close, then corrections for 1 hour"``.
 
     Returns
     -------
@@ -184,6 +188,12 @@ def to_changelog(
     +---+----+------------+
     <BLANKLINE>
     """
-    function = call("to_changelog", mode=mode, key=columns(key), change_type=change_type)
+    function = call(
+        "to_changelog",
+        mode=mode,
+        key=columns(key),
+        change_type=change_type,
+        emit=emit,
+    )
     # Spark can't explain a streaming query with SQL text at the top.
     return sql(df.sparkSession, select(function), df=df).select("*")

@@ -15,7 +15,7 @@ import org.apache.spark.sql.types.{ByteType, MetadataBuilder, StringType, Struct
 
 import org.apache.spark.sql.changelog.analysis.ResolvePassingTime
 import org.apache.spark.sql.changelog.optimizer.NormalizeChangelogQuery
-import org.apache.spark.sql.changelog.plans.{FromChangelog, InputMode, ToChangelog}
+import org.apache.spark.sql.changelog.plans.{Emission, FromChangelog, InputMode, ToChangelog}
 import org.apache.spark.sql.changelog.testing.ChangelogSession
 import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 
@@ -78,14 +78,16 @@ trait InferenceTest extends SharedSparkSession {
   protected def infer(
       sql: String,
       mode: OutputMode = OutputMode.Retract,
-      key: Seq[String] = Nil): AnnotatedPlan =
-    inferPlan(spark.sql(sql).queryExecution.analyzed, mode, key)
+      key: Seq[String] = Nil,
+      emission: Emission = Emission.Changes): AnnotatedPlan =
+    inferPlan(spark.sql(sql).queryExecution.analyzed, mode, key, emission)
 
   protected def inferPlan(
       plan: LogicalPlan,
       mode: OutputMode = OutputMode.Retract,
-      key: Seq[String] = Nil): AnnotatedPlan = {
-    val root = toChangelog(plan, mode, key)
+      key: Seq[String] = Nil,
+      emission: Emission = Emission.Changes): AnnotatedPlan = {
+    val root = toChangelog(plan, mode, key).copy(emission = emission)
     InferChangelogMode(NormalizeChangelogQuery(optimizedUntilHook(root)))
   }
 

@@ -111,7 +111,7 @@ class RescaledQueriesSuite extends AnyFunSuite with ChangelogSession {
       val session = newSession()
       val metadata = session.read.format("state-metadata").load(checkpoint.toString)
       val operators = metadata.select("operatorId", "operatorName").collect()
-      val byTime = Set("changelogRowTtl", "changelogTemporalFilter", "changelogEmitOnClose")
+      val byTime = Set("changelogRowTtl", "changelogTemporalFilter", "changelogEmit")
       operators.toSet.filterNot(row => byTime(row.getString(1))).flatMap { row: Row =>
         val state = session.read.format("statestore").option("operatorId", row.getLong(0))
         val entries = state.load(checkpoint.toString).select("key", "value").collect()

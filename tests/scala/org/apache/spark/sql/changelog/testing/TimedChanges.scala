@@ -25,8 +25,12 @@ trait TimedChanges extends ChangelogSession { self: Suite =>
     runningIn("retract", columns, sql, conf)(body)
 
   /** The same in a mode of `to_changelog`; without an `op` the stream only inserts. */
-  protected def runningIn(mode: String, columns: String, sql: String, conf: Map[String, String])(
-      body: (RawStream, RunningChanges) => Unit): Unit = {
+  protected def runningIn(
+      mode: String,
+      columns: String,
+      sql: String,
+      conf: Map[String, String],
+      emit: String = "changes")(body: (RawStream, RunningChanges) => Unit): Unit = {
     val before = conf.keys.toSeq.map(key => key -> spark.conf.getOption(key))
     conf.foreach { case (key, value) => spark.conf.set(key, value) }
     val stream = new RawStream(spark, "changes", columns)
@@ -34,7 +38,8 @@ trait TimedChanges extends ChangelogSession { self: Suite =>
     val changeType = if (columns.startsWith("op ")) ", change_type => 'op'" else ""
     val query = new RunningChanges(
       spark.sql(s"""SELECT * FROM to_changelog(TABLE(WITH t AS (
-           |SELECT * FROM from_changelog(TABLE(timed)$changeType)) $sql), '$mode')""".stripMargin),
+           |SELECT * FROM from_changelog(TABLE(timed)$changeType)) $sql),
+           |'$mode', emit => '$emit')""".stripMargin),
       QuickFileSystem.temporaryDirectory())
     try body(stream, query)
     finally {

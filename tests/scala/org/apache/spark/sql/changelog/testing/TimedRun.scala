@@ -30,6 +30,8 @@ import org.apache.spark.sql.changelog.compat.StreamLogs
  *   what time it is at first, in ms
  * @param compares
  *   whether the result is held against batch Spark's
+ * @param emit
+ *   when changes are emitted
  * @param ttls
  *   for how long, in ms, batch Spark remembers rows of a feed that nothing changes
  */
@@ -40,7 +42,8 @@ class TimedRun(
     start: Long,
     variant: Variant = Variant(),
     compares: Boolean = true,
-    ttls: Map[String, Long] = Map.empty) {
+    ttls: Map[String, Long] = Map.empty,
+    emit: String = "changes") {
   private val sessions = new OracleSessions(spark)
   private val checkpoint: File = QuickFileSystem.temporaryDirectory()
   private val clock = new ManualClock(start)
@@ -114,7 +117,8 @@ class TimedRun(
     val key =
       if (variant.key.isEmpty) "" else variant.key.mkString(", key => array('", "', '", "')")
     val changes =
-      session.sql(s"SELECT * FROM to_changelog(TABLE($sql), mode => '${variant.mode}'$key)")
+      session.sql(s"""SELECT * FROM to_changelog(
+        |TABLE($sql), mode => '${variant.mode}'$key, emit => '$emit')""".stripMargin)
     columns = changes.columns.toSeq.init
     RunningChanges.start(changes, checkpoint, sink, clock)
   }
@@ -131,7 +135,8 @@ class TimedRun(
     }
   }
 
-  private def compare(): Unit = if (batches.nonEmpty) {
+  /** Holds the table of all changes against batch Spark. */
+  def compare(): Unit = if (batches.nonEmpty) {
     val result = new EmittedTable(variant)
     result.columns = columns
     batches.values.foreach(result.add)

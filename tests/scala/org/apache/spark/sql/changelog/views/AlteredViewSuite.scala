@@ -60,6 +60,10 @@ trait AlteredViewTests extends ViewTest {
         "team" -> "me"))
     checkError("CHANGELOG_VIEW_PROPERTY_INVALID")(
       run("ALTER MATERIALIZED VIEW v SET TBLPROPERTIES ('changelog.interval' = 'soon')"))
+    checkError("CHANGELOG_VIEW_PROPERTY_INVALID", "property" -> "changelog.emit")(
+      run("ALTER MATERIALIZED VIEW v SET TBLPROPERTIES ('changelog.emit' = 'on close')"))
+    run("ALTER MATERIALIZED VIEW v SET TBLPROPERTIES ('changelog.emit' = 'changes')")
+    run("ALTER MATERIALIZED VIEW v UNSET TBLPROPERTIES ('changelog.emit')")
     checkError("CHANGELOG_VIEW_PROPERTY_UNKNOWN")(
       run("ALTER MATERIALIZED VIEW v SET TBLPROPERTIES ('changelog.often' = 'soon')"))
     checkError("CHANGELOG_VIEW_SECRET")(

@@ -81,6 +81,8 @@ class ViewStatementSuite extends AnyFunSuite with ChangelogSession with ErrorChe
     checkError("CHANGELOG_VIEW_CATALOG_NOT_SUPPORTED", "view" -> "a.b.v")(create("a.b.v"))
     for ((property, value) <- Seq(
         "changelog.refreshPolicy" -> "often",
+        "changelog.emit" -> "sometimes",
+        "changelog.emit" -> "every 10 seconds",
         "changelog.interval" -> "soon",
         "changelog.retention" -> "long",
         "changelog.view.query" -> "x")) {

@@ -440,4 +440,28 @@ class SnapshotViewsSuite extends ViewTests {
     assert(folders.last == "batch-3" && !folders.contains("batch-0"))
     check(totals)
   }
+
+  testEach("a view shows what is closed, and corrects it for as long as its property says") {
+    spark.readStream
+      .table("orders")
+      .selectExpr("timestamp_seconds(60 * amount) AS at")
+      .withWatermark("at", "10 minutes")
+      .createOrReplaceTempView("timed")
+    val windows = "SELECT window.end AS w, count(*) AS n FROM timed GROUP BY window(at, '5 minutes')"
+    def shown(name: String) =
+      run(s"SELECT minute(w), n FROM $name ORDER BY w").map(_.mkString(" ")).toSeq
+    val corrected = "on close, then corrections for 20 minutes"
+    try {
+      deliver("+I 1 a 61", "+I 2 a 66")
+      create(windows, "TBLPROPERTIES ('changelog.emit' = 'on close')")
+      create(windows, s"TBLPROPERTIES ('changelog.emit' = '$corrected')", "second")
+      assert(shown("v").isEmpty && shown("second").isEmpty)
+      deliver("+I 3 a 75")
+      Seq("v", "second").foreach(name => run(s"REFRESH MATERIALIZED VIEW $name"))
+      assert(shown("v") == Seq("5 1") && shown("second") == Seq("5 1"))
+      deliver("+I 4 a 62")
+      Seq("v", "second").foreach(name => run(s"REFRESH MATERIALIZED VIEW $name"))
+      assert(shown("v") == Seq("5 1") && shown("second") == Seq("5 2"))
+    } finally spark.catalog.dropTempView("timed")
+  }
 }

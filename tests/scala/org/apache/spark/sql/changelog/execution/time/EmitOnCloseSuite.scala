@@ -35,67 +35,84 @@ class EmitOnCloseSuite extends AnyFunSuite with TimedChanges {
     for (seed <- 1 to Seeds) withClue(s"seed $seed ")(run(query, changing, seed, conf))
   }
 
+  for {
+    query <- Share.of(Queries, oneIn = 2)
+    changing <- Share.of(Seq(true, false), oneIn = 2)
+  } test(s"${query.name} is corrected for a time after it is passed, changing: $changing") {
+    for (seed <- 1 to Seeds) withClue(s"seed $seed ") {
+      run(query, changing, seed, Map.empty, corrections = 15)
+    }
+  }
+
+  /** @param corrections in minutes; 0 for mode append */
   private def run(
       query: ClosedQuery,
       changing: Boolean,
       seed: Int,
-      conf: Map[String, String]): Unit = {
+      conf: Map[String, String],
+      corrections: Int = 0): Unit = {
     val random = new Random(seed)
     val schema = if (changing) s"op STRING, $Columns" else Columns
     // two partitions, and nothing compiled for so few rows
     val quick = ChangelogSession.Quick - "spark.sql.shuffle.partitions"
-    runningClosed(schema, Sides + query.sql, quick ++ conf) { (stream, running) =>
-      val rows = mutable.ArrayBuffer.empty[Event]
-      var (now, latest) = (20, 0)
-      // the latest of the batch before the last one: what is late below its watermark is too late now
-      var (settled, last) = (0, 0)
-      def add(changes: Seq[(String, Event)]): Unit =
-        stream.add(changes.map { case (op, event) =>
-          if (changing) s"$op ${event.text}" else event.text
-        }: _*)
-      for (batch <- 1 to Steps) {
-        now += 3 + random.nextInt(9)
-        if (random.nextInt(5) > 0) {
-          // of this batch's watermark or later
-          val changes = Seq.fill(1 + random.nextInt(12)) {
-            val inTime = rows.filter(_.at > now - 9)
-            if (changing && inTime.nonEmpty && random.nextInt(3) == 0) {
-              val gone = inTime(random.nextInt(inTime.size))
-              rows -= gone
-              "delete" -> gone
-            } else {
-              val come = event(random, now - random.nextInt(9))
-              rows += come
-              latest = math.max(latest, come.at)
-              "insert" -> come
+    val (mode, emit) =
+      if (corrections == 0) ("append", "on close")
+      else ("retract", s"on close, then corrections for $corrections minutes")
+    val always = Map("spark.sql.streaming.noDataMicroBatches.enabled" -> "true")
+    runningIn(mode, schema, Sides + query.sql, quick ++ conf ++ always, emit) {
+      (stream, running) =>
+        val rows = mutable.ArrayBuffer.empty[Event]
+        var (now, latest) = (20, 0)
+        // the latest of the batch before the last one: what is late below its watermark is too late now
+        var (settled, last) = (0, 0)
+        def add(changes: Seq[(String, Event)]): Unit =
+          stream.add(changes.map { case (op, event) =>
+            if (changing) s"$op ${event.text}" else event.text
+          }: _*)
+        for (batch <- 1 to Steps) {
+          now += 3 + random.nextInt(9)
+          if (random.nextInt(5) > 0) {
+            // of this batch's watermark or later
+            val changes = Seq.fill(1 + random.nextInt(12 + corrections)) {
+              val inTime = rows.filter(_.at > now - 9 - corrections)
+              if (changing && inTime.nonEmpty && random.nextInt(3) == 0) {
+                val gone = inTime(random.nextInt(inTime.size))
+                rows -= gone
+                "delete" -> gone
+              } else {
+                val come = event(random, now - random.nextInt(9 + corrections))
+                rows += come
+                latest = math.max(latest, come.at)
+                "insert" -> come
+              }
             }
+            val tooLate = settled - 20 - corrections
+            val late = if (tooLate >= 0) Seq("insert" -> event(random, tooLate)) else Nil
+            settled = last
+            last = latest
+            add(changes ++ late)
           }
-          val late = if (settled >= 20) Seq("insert" -> event(random, settled - 20)) else Nil
-          settled = last
-          last = latest
-          add(changes ++ late)
+          running.next()
+          // again, from where it stood, or as it is
+          random.nextInt(4) match {
+            case 0 if rows.nonEmpty => running.restart(repeats = true)
+            case 1 => running.restart()
+            case _ =>
+          }
+          running.next()
+          check(query, rows.toSeq, latest - 10, running, s"batch $batch", corrections > 0)
         }
+        now += 60
+        add(Seq("insert" -> Event("x", now, 0, 0)))
         running.next()
-        // again, from where it stood, or as it is
-        random.nextInt(4) match {
-          case 0 if rows.nonEmpty => running.restart(repeats = true)
-          case 1 => running.restart()
-          case _ =>
+        check(query, rows.toSeq, now - 10, running, "in the end", corrections > 0)
+        assert(running.all.nonEmpty, "nothing came")
+        val held = running.query.lastProgress.stateOperators.filter { operator =>
+          operator.operatorName == "changelogEmit"
         }
-        running.next()
-        check(query, rows.toSeq, latest - 10, running, s"batch $batch")
-      }
-      now += 60
-      add(Seq("insert" -> Event("x", now, 0, 0)))
-      running.next()
-      check(query, rows.toSeq, now - 10, running, "in the end")
-      assert(running.all.nonEmpty, "nothing came")
-      val held = running.query.lastProgress.stateOperators.filter { operator =>
-        operator.operatorName == "changelogEmitOnClose"
-      }
-      assert(held.isEmpty == query.closesItself)
-      // the ways to times that may still come
-      assert(held.forall(_.numRowsTotal <= 6 * spark.sessionState.conf.numShufflePartitions))
+        assert(held.isEmpty == (query.closesItself && corrections == 0))
+        // the ways to times that may still come
+        assert(held.forall(_.numRowsTotal <= 6 * spark.sessionState.conf.numShufflePartitions))
     }
   }
 
@@ -105,12 +122,20 @@ class EmitOnCloseSuite extends AnyFunSuite with TimedChanges {
       rows: Seq[Event],
       watermark: Int,
       running: RunningChanges,
-      clue: String): Unit = {
-    val (changes, kinds) =
-      running.all.map(change => change.splitAt(change.lastIndexOf(' '))).unzip
-    assert(kinds.forall(_ == " insert"))
+      clue: String,
+      isCorrected: Boolean): Unit = {
+    val counts = mutable.Map.empty[String, Int].withDefaultValue(0)
+    running.all.foreach { change =>
+      val (row, kind) = change.splitAt(change.lastIndexOf(' '))
+      assert(isCorrected || kind == " insert")
+      counts(row) += (if (kind == " insert" || kind == " update_postimage") 1 else -1)
+    }
+    val shown = counts.toSeq.flatMap { case (row, count) =>
+      assert(count >= 0, s"$clue, $row")
+      Seq.fill(count)(row)
+    }
     assert(
-      changes.sorted == expected(query, rows, math.max(0, watermark)).sorted,
+      shown.sorted == expected(query, rows, math.max(0, watermark)).sorted,
       s"$clue, watermark ${minute(math.max(0, watermark))}")
   }
 
@@ -223,6 +248,57 @@ class EmitOnCloseSuite extends AnyFunSuite with TimedChanges {
         stream.add(s"insert l ${minute(40)} 1 10")
         assert(running.next() == Seq(s"${shown(30)} 1 10 insert"))
         assert(running.query.lastProgress.batchId == 3)
+    }
+  }
+
+  test("late rows correct what has been emitted, for as long as is said, and are then counted") {
+    val sql = "SELECT window.end AS w, count(*) AS c FROM t GROUP BY window(ts, '5 minutes')"
+    val always = Map("spark.sql.streaming.noDataMicroBatches.enabled" -> "true")
+    val emit = "on close, then corrections for 20 minutes"
+    runningIn("retract", "ts TIMESTAMP", sql, always, emit) { (stream, running) =>
+      stream.add(minute(1), minute(6))
+      assert(running.next() == Nil)
+      stream.add(minute(15))
+      assert(running.next() == Seq(s"${shown(5)} 1 insert"))
+      stream.add(minute(2), minute(7))
+      assert(
+        running.next() ==
+          Seq(s"${shown(5)} 1 update_preimage", s"${shown(5)} 2 update_postimage"))
+      running.restart()
+      stream.add(minute(36))
+      assert(running.next() == Seq(s"${shown(10)} 2 insert", s"${shown(20)} 1 insert"))
+      stream.add(minute(3), minute(8))
+      // the window until 00:05 is over, 30 minutes before 00:36
+      assert(
+        running.next() ==
+          Seq(s"${shown(10)} 2 update_preimage", s"${shown(10)} 3 update_postimage"))
+      assert(droppedRows(running) == 1)
+    }
+  }
+
+  for {
+    (sql, changing) <- Seq(
+      "SELECT ts, k FROM l ORDER BY ts, k DESC" -> false,
+      "SELECT ts, k FROM l ORDER BY ts, k DESC" -> true,
+      "SELECT window.end AS ts, count(*) AS k FROM l GROUP BY window(ts, '5 minutes') ORDER BY ts" -> false)
+  } test(s"rows come in the order of their event time, changing: $changing, $sql") {
+    val random = new Random(3)
+    val (columns, kind) = if (changing) (s"op STRING, $Columns", "insert ") else (Columns, "")
+    val several = ChangelogSession.Quick - "spark.sql.shuffle.partitions"
+    runningClosed(columns, Sides + sql, several) { (stream, running) =>
+      val rows = (1 to 8).flatMap { batch =>
+        val come = Seq.fill(12)(event(random, 20 + 5 * batch - random.nextInt(9)))
+        stream.add(come.map(event => kind + event.text): _*)
+        running.next()
+        if (random.nextInt(3) == 0) running.restart(repeats = random.nextBoolean())
+        come
+      }
+      stream.add(kind + Event("r", 200, 0, 0).text)
+      running.next()
+      batchTable(rows).createOrReplaceTempView("in_time")
+      val expected = spark.sql(s"WITH t AS (SELECT * FROM in_time) $Sides $sql").collect()
+      assert(expected.length > 5)
+      assert(running.all == expected.map(row => s"${TextChangelog.format(row)} insert").toSeq)
     }
   }
 

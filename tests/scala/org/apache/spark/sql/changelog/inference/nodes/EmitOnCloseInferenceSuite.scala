@@ -4,6 +4,7 @@
 package org.apache.spark.sql.changelog.inference.nodes
 
 import org.apache.spark.sql.changelog.inference.InferenceTest
+import org.apache.spark.sql.changelog.plans.Emission
 
 class EmitOnCloseInferenceSuite extends InferenceTest {
   private val Condition = "CHANGELOG_RESULT_NOT_FINAL"
@@ -16,7 +17,7 @@ class EmitOnCloseInferenceSuite extends InferenceTest {
   }
 
   private def detail(sql: String): String = {
-    val held = find(infer(sql, Append), "ChangelogEmitOnClose")
+    val held = find(infer(sql, Append), "ChangelogEmit")
     assert(held.mode.toString == "[I]")
     held.reasons.mkString
   }
@@ -43,14 +44,44 @@ class EmitOnCloseInferenceSuite extends InferenceTest {
     declareTables()
     val root = infer("SELECT * FROM a", Append)
     assert(root.mode.toString == "[I]")
-    assert(modes(root) == "EmitOnClose[I] < Source[I,UB,UA,D]")
-    val held = find(root, "ChangelogEmitOnClose")
+    assert(modes(root) == "Emit[I] < Source[I,UB,UA,D]")
+    val held = find(root, "ChangelogEmit")
     assert(held.strategy.contains("hold rows until the watermark has passed them"))
     assert(held.state.mkString == "rows: (time, row) → count, watermark on ts")
     assert(held.reasons == Seq("a row is emitted when the watermark has passed ts"))
     assert(
       find(root, "ChangelogSource").reasons ==
-        Seq("sends -U because ChangelogEmitOnClose [ts] must retract the old row"))
+        Seq("sends -U because ChangelogEmit on close [ts] must retract the old row"))
+  }
+
+  test("changes are held for an interval, or corrected after they are closed") {
+    declareTables()
+    val every = infer("SELECT id, v FROM a", emission = Emission.Every(10000))
+    val held = find(every, "ChangelogEmit")
+    assert(modes(every) == "Emit[I,UB,UA,D] < Source[I,UB,UA,D]")
+    assert(held.strategy.contains("hold rows until 10.0 s have passed since the last emission"))
+    assert(held.reasons.last == "net changes are emitted every 10.0 s")
+    val inserts = infer("SELECT id FROM ev", Append, emission = Emission.Every(10000))
+    assert(find(inserts, "ChangelogEmit").mode.toString == "[I]")
+    val corrected = infer("SELECT * FROM a", emission = Emission.OnClose(3600000))
+    assert(
+      find(corrected, "ChangelogEmit").reasons.takeRight(2) == Seq(
+        "a row is emitted when the watermark has passed ts",
+        "changes of emitted rows are emitted for 1.00 h more"))
+    checkRefused(Condition, Map("column" -> "ts", "reason" -> untimed)) {
+      infer("SELECT u.name, a.ts FROM users u JOIN a USING (id)", emission = Emission.OnClose(1))
+    }
+    checkRefused("CHANGELOG_ARGUMENT_INVALID", Map("argument" -> "emit")) {
+      infer("SELECT * FROM users", emission = Emission.OnClose(1))
+    }
+  }
+
+  test("rows are held for their order by event time, and for no other order") {
+    declareTables()
+    val sorted = find(infer("SELECT * FROM ev ORDER BY ts, id DESC", Append), "ChangelogEmit")
+    assert(sorted.reasons.last == "one task emits rows in the order of ts")
+    for ((order, mode) <- Seq("id" -> Append, "ts DESC" -> Append, "ts" -> Retract))
+      assert(modes(infer(s"SELECT * FROM ev ORDER BY $order", mode)) == "Source[I]")
   }
 
   test("a row without a match is final when no match can come any more") {

@@ -3,23 +3,15 @@
 
 package org.apache.spark.sql.changelog.analysis
 
-import java.util.Locale
-import java.util.concurrent.TimeUnit.MILLISECONDS
-
-import scala.util.Try
-
-import org.apache.spark.network.util.JavaUtils
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute
 import org.apache.spark.sql.catalyst.expressions.{Expression, StringLiteral}
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnresolvedHint}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.trees.TreePattern.UNRESOLVED_HINT
-import org.apache.spark.sql.catalyst.util.IntervalUtils
-import org.apache.spark.unsafe.types.UTF8String
 
 import org.apache.spark.sql.changelog.errors.ChangelogErrors
-import org.apache.spark.sql.changelog.plans.RowTtl
+import org.apache.spark.sql.changelog.plans.{Emission, RowTtl}
 
 /**
  * Moves a `ROW_TTL` hint to the tables that it names.
@@ -84,21 +76,13 @@ object ResolveRowTtl extends Rule[LogicalPlan] {
 
   private def length(expression: Expression): Long =
     (expression match {
-      case StringLiteral(text) => inMs(text.trim.toLowerCase(Locale.ROOT))
+      case StringLiteral(text) => Emission.inMs(text)
       case _ => None
-    }).filter(_ > 0).getOrElse {
+    }).getOrElse {
       throw invalid(
         "length",
         expression.sql,
         "a length of time is expected, such as '12h' or '3 days'")
-    }
-
-  /** Accepts the formats of the session's configuration and of watermarks. */
-  private def inMs(text: String): Option[Long] =
-    Try(JavaUtils.timeStringAsMs(text)).toOption.orElse {
-      Try(IntervalUtils.stringToInterval(UTF8String.fromString(text))).toOption
-        .filter(_.months == 0)
-        .map(IntervalUtils.getDuration(_, MILLISECONDS))
     }
 
   def invalid(argument: String, value: String, expected: String): AnalysisException =

@@ -26,7 +26,7 @@ import org.apache.spark.sql.changelog.execution.replay._
 import org.apache.spark.sql.changelog.execution.running.ChangelogRunningExec
 import org.apache.spark.sql.changelog.execution.shared.{SharedPartExec, SharedReadingExec}
 import org.apache.spark.sql.changelog.execution.time.{
-  ChangelogEmitOnCloseExec, ChangelogRowTtlExec, ChangelogTemporalFilterExec
+  ChangelogEmitExec, ChangelogRowTtlExec, ChangelogTemporalFilterExec
 }
 import org.apache.spark.sql.changelog.execution.unique.ChangelogUniqueExec
 import org.apache.spark.sql.changelog.microbatch.AssignStateInfo
@@ -153,14 +153,17 @@ class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
         Some(stateOf(hint.operatorId, hint.placedBy)),
         planLater(hint.child)) :: Nil
 
-    case closing: ChangelogEmitOnClose =>
-      ChangelogEmitOnCloseExec(
-        closing.times,
-        closing.delays,
-        closing.placedBy,
-        closing.inputKind,
-        Some(stateOf(closing.operatorId, closing.placedBy)),
-        planLater(closing.child)) :: Nil
+    case emit: ChangelogEmit =>
+      ChangelogEmitExec(
+        emit.emission,
+        emit.times,
+        emit.delays,
+        emit.inOneTask,
+        emit.placedBy,
+        emit.inputKind,
+        emit.outputKind,
+        Some(stateOf(emit.operatorId, if (emit.inOneTask) Nil else emit.placedBy)),
+        planLater(emit.child)) :: Nil
 
     case ChangelogConsolidate(key, pairs, replaces, inputKind, outputKind, child, inPlace) =>
       ChangelogConsolidateExec(

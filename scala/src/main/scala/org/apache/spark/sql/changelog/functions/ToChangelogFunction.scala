@@ -9,20 +9,21 @@ import org.apache.spark.sql.types.StringType
 
 import org.apache.spark.sql.changelog.analysis.ReadStreams
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
-import org.apache.spark.sql.changelog.plans.{LookupTable, ToChangelog}
+import org.apache.spark.sql.changelog.plans.{Emission, LookupTable, ToChangelog}
 import org.apache.spark.sql.changelog.{OutputMode, RowKind}
 
 /**
  * The SQL table function `to_changelog`: the changes of a query's result.
  *
  * {{{
- *   to_changelog(TABLE(query) [, mode] [, key] [, change_type])
+ *   to_changelog(TABLE(query) [, mode] [, key] [, change_type] [, emit])
  * }}}
  *
  *   - `mode`: `'retract'` (all row kinds), `'upsert'` (by key, no before images) or `'append'`
  *     (inserts only; fails for a query with updates or deletes)
  *   - `key`: the columns by which the reader replaces rows, for `'upsert'`
  *   - `change_type`: the name of the column with the change type, by default `_change_type`
+ *   - `emit`: when changes are emitted, see [[Emission]]
  */
 object ToChangelogFunction {
   val Name = "to_changelog"
@@ -31,8 +32,14 @@ object ToChangelogFunction {
     FunctionArguments.describe(Name, "Returns the changes of a query's result")(build)
 
   private def build(expressions: Seq[Expression]): LogicalPlan = {
-    val arguments = new FunctionArguments(Name, Seq("mode", "key", "change_type"), expressions)
-    val mode = arguments.choice("mode", OutputMode.values).getOrElse(OutputMode.Retract)
+    val arguments =
+      new FunctionArguments(Name, Seq("mode", "key", "change_type", "emit"), expressions)
+    val emission = arguments.text("emit").fold[Emission](Emission.Changes) { text =>
+      Emission.parse(text).getOrElse {
+        throw arguments.invalid("emit", s"'$text'", s"${Emission.Grammar} is expected")
+      }
+    }
+    val mode = modeOf(arguments, emission)
     val changeType = arguments.text("change_type").getOrElse(RowKind.ChangeTypeColumnName)
     if (changeType.isEmpty) {
       throw arguments.invalid("change_type", "''", "the name of a column is expected")
@@ -45,7 +52,27 @@ object ToChangelogFunction {
         "advice" -> ("Rename the reserved column, as with change_type => 'op'. If the column of the query " +
           "holds the change type of its rows, read the rows with from_changelog first."))
     }
-    apply(arguments.source, mode, arguments.columns("key"), changeType)
+    apply(arguments.source, mode, arguments.columns("key"), changeType, emission)
+  }
+
+  /** Returns the mode given, or the mode that suits `emission`. */
+  private def modeOf(arguments: FunctionArguments, emission: Emission): OutputMode = {
+    def only(modes: OutputMode*) = {
+      val named = arguments.choice("mode", OutputMode.values)
+      named.filterNot(modes.contains).foreach { mode =>
+        throw arguments.invalid(
+          "mode",
+          s"'$mode'",
+          s"${modes.mkString("'", "' or '", "'")} is expected with emit => " +
+            arguments.text("emit").fold("")(text => s"'$text'"))
+      }
+      named.getOrElse(modes.head)
+    }
+    emission match {
+      case Emission.OnClose(0) => only(OutputMode.Append)
+      case _: Emission.OnClose => only(OutputMode.Retract, OutputMode.Upsert)
+      case _ => only(OutputMode.values: _*)
+    }
   }
 
   private def findColumn(query: LogicalPlan, name: String): Option[Attribute] =
@@ -62,15 +89,20 @@ object ToChangelogFunction {
   }
 
   /** Returns the changes of `query`, with an unused name for the change type. */
-  def apply(query: LogicalPlan, mode: OutputMode, key: Seq[Attribute]): ToChangelog =
-    apply(query, mode, key, freeName(query))
+  def apply(
+      query: LogicalPlan,
+      mode: OutputMode,
+      key: Seq[Attribute],
+      emission: Emission = Emission.Changes): ToChangelog =
+    apply(query, mode, key, freeName(query), emission)
 
   /** Returns the changes of `query`. Raw streams are read as insert-only changelogs. */
   private def apply(
       query: LogicalPlan,
       mode: OutputMode,
       key: Seq[Attribute],
-      changeTypeName: String): ToChangelog = {
+      changeTypeName: String,
+      emission: Emission): ToChangelog = {
     query.foreach {
       case _: ToChangelog =>
         throw analysis(
@@ -90,7 +122,7 @@ object ToChangelogFunction {
             s"${column.name} AS `${column.name}_1`."))
     }
     val changeType = AttributeReference(changeTypeName, StringType, nullable = false)()
-    ReadStreams(ToChangelog(mode, key, streaming = false, changeType, query))
+    ReadStreams(ToChangelog(mode, key, streaming = false, changeType, query, emission = emission))
   }
 }
 

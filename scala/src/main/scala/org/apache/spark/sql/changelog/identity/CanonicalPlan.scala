@@ -247,7 +247,8 @@ private[changelog] object CanonicalPlan {
   }
 
   private def argumentsOf(plan: LogicalPlan): Seq[Any] = plan match {
-    case root: ToChangelog => Seq(root.mode, root.key)
+    case root: ToChangelog =>
+      Seq[Any](root.mode, root.key) ++ Some(root.emission).filter(_ != Emission.Changes)
     case source: FromChangelog =>
       Seq(
         source.input,
@@ -267,7 +268,7 @@ private[changelog] object CanonicalPlan {
     // The length of the TTL may change.
     case _: RowTtl => Nil
     case skew: Skew => Seq(skew.columns, skew.values.flatten)
-    case closing: EmitOnClose => Seq(closing.times, closing.delays)
+    case emit: Emit => Seq(emit.emission, emit.times, emit.delays, emit.order)
     // The operator stores the rows of its inputs only.
     case _: RecursiveQuery => Nil
     case join: Join => Seq(join.joinType.toString.takeWhile(_ != '('), join.condition)

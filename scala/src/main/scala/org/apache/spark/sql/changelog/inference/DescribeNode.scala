@@ -12,8 +12,8 @@ import org.apache.spark.util.Utils
 import org.apache.spark.sql.changelog.compat.NearestBy
 import org.apache.spark.sql.changelog.inference.nodes.StaticInference
 import org.apache.spark.sql.changelog.plans.{
-  EmitOnClose, FromChangelog, InputMode, LookupJoin, Rank, ReadName, RecursiveQuery, RowTtl, Salt,
-  TemporalFilter, TemporalJoin, ToChangelog
+  Emission, Emit, FromChangelog, InputMode, LookupJoin, Rank, ReadName, RecursiveQuery, RowTtl,
+  Salt, TemporalFilter, TemporalJoin, ToChangelog
 }
 
 /**
@@ -39,7 +39,7 @@ object DescribeNode {
     case _: LookupJoin => "ChangelogLookupJoin"
     case _: TemporalFilter => "ChangelogTemporalFilter"
     case _: RowTtl => "ChangelogRowTtl"
-    case _: EmitOnClose => "ChangelogEmitOnClose"
+    case _: Emit => "ChangelogEmit"
     case _: Rank => "ChangelogRank"
     case _: Window | _: WindowGroupLimit => "ChangelogWindow"
     case _: RecursiveQuery => "ChangelogRecursion"
@@ -54,7 +54,7 @@ object DescribeNode {
     case filter: Filter => expression(filter.condition)
     case filter: TemporalFilter => expression(filter.condition)
     case hint: RowTtl => Utils.msDurationToString(hint.ttl)
-    case closing: EmitOnClose => bracketed(closingTimes(closing))
+    case emit: Emit => emissionDetail(emit)
     case agg: Aggregate => aggregateDetail(agg)
     case join: Join => joinDetail(join)
     case join: TemporalJoin => temporalJoinDetail(join)
@@ -122,7 +122,7 @@ object DescribeNode {
    * Returns the event times of a closing row: `at`, or `at + 5.0 m`. The watermark must pass the
    * latest one.
    */
-  def closingTimes(closing: EmitOnClose): Seq[String] =
+  def closingTimes(closing: Emit): Seq[String] =
     closing.times.map(eventTime).zip(closing.delays).map {
       case (time, 0L) => time
       case (time, delay) => s"$time + ${Utils.msDurationToString(delay)}"
@@ -133,6 +133,14 @@ object DescribeNode {
     case field: GetStructField => s"${eventTime(field.child)}.${field.extractFieldName}"
     case Coalesce(times) => times.map(eventTime).mkString("coalesce(", ", ", ")")
     case other => expression(other)
+  }
+
+  private def emissionDetail(emit: Emit): String = emit.emission match {
+    case Emission.Every(interval) => s"every ${Utils.msDurationToString(interval)}"
+    case Emission.OnClose(0) | Emission.Changes => s"on close ${bracketed(closingTimes(emit))}"
+    case Emission.OnClose(corrections) =>
+      s"on close ${bracketed(closingTimes(emit))}, corrections for " +
+        Utils.msDurationToString(corrections)
   }
 
   private def list(expressions: Seq[Expression]): String = bracketed(expressions.map(expression))

@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
 
 import org.apache.spark.sql.changelog.inference.keys.UpsertKeys
 import org.apache.spark.sql.changelog.inference.nodes._
-import org.apache.spark.sql.changelog.plans.{EmitOnClose, FromChangelog, Rank, ToChangelog}
+import org.apache.spark.sql.changelog.plans.{FromChangelog, Rank, ToChangelog}
 import org.apache.spark.sql.changelog.{ChangelogMode, OutputMode}
 
 /**
@@ -46,7 +46,7 @@ object InferChangelogMode {
     RankInference,
     RecomputeInference,
     RecursionInference,
-    EmitOnCloseInference,
+    EmitInference,
     StockStatefulInference,
     RootInference)
 
@@ -59,23 +59,16 @@ object InferChangelogMode {
    */
   def apply(root: ToChangelog, salts: Seq[Int] = Nil): AnnotatedPlan = {
     val query = new BottomUp(root.mode, new SpreadSingleTasks(salts))(root.child)
-    val inferred = held(root, query) match {
-      case Some(held) =>
-        val input = infer(held, Seq(query), root.mode)
-        infer(root.copy(child = held), Seq(input), root.mode)
-      case None => infer(over(root, Seq(query)), Seq(query), root.mode)
-    }
+    val held = Seq(EmitInference.onClose(root, _), EmitInference.every(root, _))
+      .foldLeft(query) { (input, hold) =>
+        hold(input).fold(input)(infer(_, Seq(input), root.mode))
+      }
+    val inferred = infer(over(root, Seq(held)), Seq(held), root.mode)
     if (hasChanges(root)) check(inferred)
     val annotated = down(inferred, RootInference.readerDemand(root, inferred.child))
     if (hasChanges(root)) CheckDeterminism.ofKept(annotated)
     annotated
   }
-
-  /** In append mode over changing rows, returns the node that holds rows until they are final. */
-  private def held(root: ToChangelog, query: InferredNode): Option[EmitOnClose] =
-    if (root.mode == OutputMode.Append && query.kinds.changesRows)
-      EmitOnCloseInference.over(query)
-    else None
 
   private class BottomUp(mode: OutputMode, spreading: SpreadSingleTasks) {
 

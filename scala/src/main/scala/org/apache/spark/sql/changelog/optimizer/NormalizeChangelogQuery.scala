@@ -3,14 +3,16 @@
 
 package org.apache.spark.sql.changelog.optimizer
 
-import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet}
+import org.apache.spark.sql.catalyst.expressions.{Ascending, Attribute, AttributeSet, SortOrder}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.trees.TreePattern.PLAN_EXPRESSION
 
+import org.apache.spark.sql.changelog.OutputMode
 import org.apache.spark.sql.changelog.analysis.ReadSourcesOnce
 import org.apache.spark.sql.changelog.compat.SparkRules
 import org.apache.spark.sql.changelog.inference.nodes.{StaticInference, StaticSide}
+import org.apache.spark.sql.changelog.inference.times.EventTime
 import org.apache.spark.sql.changelog.plans.{ChangelogStatic, FromChangelog, ToChangelog}
 
 /**
@@ -28,7 +30,8 @@ import org.apache.spark.sql.changelog.plans.{ChangelogStatic, FromChangelog, ToC
  *     [[org.apache.spark.sql.changelog.plans.TemporalFilter]].
  *   - Filters on ranks, and limits, become [[org.apache.spark.sql.changelog.plans.Rank]].
  *   - Grouping columns have equal bytes for equal values.
- *   - Sorts without a limit disappear, because the rows of a changelog have no order.
+ *   - Sorts without a limit disappear, because the rows of a changelog have no order. In mode append, a sort by
+ *     event time at the root becomes the order of emission.
  *   - Hints become properties of operators and of join sides.
  *   - Static rows are inserted once, unless a join only looks them up.
  *   - Join inputs keep an upsert key, and lose null filters implied by the join.
@@ -39,7 +42,7 @@ import org.apache.spark.sql.changelog.plans.{ChangelogStatic, FromChangelog, ToC
 object NormalizeChangelogQuery {
 
   def apply(root: ToChangelog): ToChangelog = {
-    val called = joinSubqueries(root).mapChildren { child =>
+    val called = joinSubqueries(withOrder(root)).mapChildren { child =>
       PullOutPythonFunctions(CallRowFunctions(child))
     }
     val joined = SparkRules.pruneColumns(called)
@@ -48,6 +51,13 @@ object NormalizeChangelogQuery {
       .mapChildren(child => SeparateSources(CompareSourcesByNumber(child)))
     val named = NameColumns(separated.mapChildren(WidenEqualParts(_)))
     HideSources.during(named)(recognized).asInstanceOf[ToChangelog]
+  }
+
+  private def withOrder(root: ToChangelog): ToChangelog = root.child match {
+    case Sort(order @ SortOrder(time, Ascending, _, _) +: _, true, child, _)
+        if root.mode == OutputMode.Append && EventTime.columnOf(time).isDefined =>
+      root.copy(child = child, order = order)
+    case _ => root
   }
 
   /** Predicates become joins by Spark's rule, followed by Spark's cleanup of the joins. */

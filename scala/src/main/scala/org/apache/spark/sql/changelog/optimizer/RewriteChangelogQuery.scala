@@ -12,6 +12,7 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.catalyst.types.DataTypeUtils
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
+import org.apache.spark.unsafe.types.CalendarInterval
 
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.compat.SparkRules
@@ -70,7 +71,7 @@ class RewriteChangelogQuery(session: SparkSession) extends Rule[LogicalPlan] {
     val ids = new OperatorIds(StockOperators.count(plan))
     plan.transformDown {
       case root: ToChangelog if root.streaming => rewrite(root, ids, run)
-      case ToChangelog(_, _, _, changeType, child, _, _) =>
+      case ToChangelog(_, _, _, changeType, child, _, _, _, _) =>
         val inserted = Literal(RowKind.ChangeTypes(RowKind.Insert))
         Project(
           child.output :+ Alias(inserted, changeType.name)(exprId = changeType.exprId),
@@ -133,7 +134,21 @@ class RewriteChangelogQuery(session: SparkSession) extends Rule[LogicalPlan] {
     }
 
   private def normalized(root: ToChangelog): ToChangelog =
-    NormalizeChangelogQuery(root.mapChildren(ExtractRecursion(_)).asInstanceOf[ToChangelog])
+    NormalizeChangelogQuery(withLateRows(root.mapChildren(ExtractRecursion(_)), root.emission))
+
+  /** Keeps state for as long as corrections are emitted, by delaying each watermark. */
+  private def withLateRows(root: LogicalPlan, emission: Emission): ToChangelog =
+    (emission match {
+      case Emission.OnClose(corrections) if corrections > 0 =>
+        root.transformDownWithSubqueries { case watermark: EventTimeWatermark =>
+          val delay = watermark.delay
+          watermark.copy(delay = new CalendarInterval(
+            delay.months,
+            delay.days,
+            delay.microseconds + corrections * 1000))
+        }
+      case _ => root
+    }).asInstanceOf[ToChangelog]
 }
 
 /** The records of a rewritten query's operators. */

@@ -172,51 +172,71 @@ case class ChangelogRowTtl(
 }
 
 /**
- * Emits each row once, after the watermark passes its closing time. Present only between
- * inference and rewriting; a plan is never executed with it.
+ * Holds changes until they are to be emitted. Present only between inference and rewriting; a plan
+ * is never executed with it.
  *
  * @param times
- *   event times of a row, each a timestamp. The latest non-null one counts.
+ *   for [[Emission.OnClose]], the event times of a row, each a timestamp. The latest non-null one
+ *   counts.
  * @param delays
  *   the delay of each time, in ms
+ * @param order
+ *   the order of emitted rows, by the only event time first; empty for any order
  */
-case class EmitOnClose(times: Seq[Expression], delays: Seq[Long], child: LogicalPlan)
+case class Emit(
+    emission: Emission,
+    times: Seq[Expression],
+    delays: Seq[Long],
+    order: Seq[SortOrder],
+    child: LogicalPlan)
     extends UnaryNode {
 
   override def output: Seq[Attribute] = child.output
 
-  override protected def withNewChildInternal(newChild: LogicalPlan): EmitOnClose =
+  override protected def withNewChildInternal(newChild: LogicalPlan): Emit =
     copy(child = newChild)
 }
 
 /**
- * Emits each row once, after the watermark passes its closing time: the rewritten form of
- * [[EmitOnClose]].
+ * Holds changes until they are to be emitted: the rewritten form of [[Emit]].
  *
  * @param times
- *   event times of a row, each a timestamp. The latest non-null one counts.
+ *   for [[Emission.OnClose]], the event times of a row, each a timestamp. The latest non-null one
+ *   counts.
  * @param delays
  *   the delay of each time, in ms
+ * @param inOneTask
+ *   whether one task emits all rows
  * @param placedBy
- *   the shuffle columns, equal for equal rows
+ *   the columns by which rows are netted and, in several tasks, shuffled. Equal for equal rows
  * @param inputKind
  *   the row kind of `child`
+ * @param outputKind
+ *   the row kind of the result
  * @param operatorId
  *   identifies the operator's state within the query
  */
-case class ChangelogEmitOnClose(
+case class ChangelogEmit(
+    emission: Emission,
     times: Seq[Expression],
     delays: Seq[Long],
+    inOneTask: Boolean,
     placedBy: Seq[Attribute],
     inputKind: Attribute,
+    outputKind: Attribute,
     operatorId: Long,
     child: LogicalPlan)
     extends UnaryNode
     with KeepsState {
 
-  /** The columns of a row. Rows are insert-only, so there is no row kind. */
-  override def output: Seq[Attribute] = child.output.filterNot(_.exprId == inputKind.exprId)
+  override def output: Seq[Attribute] =
+    RowKind.without(Some(inputKind), child.output) :+ outputKind
 
-  override protected def withNewChildInternal(newChild: LogicalPlan): ChangelogEmitOnClose =
+  override def producedAttributes: AttributeSet = AttributeSet(outputKind)
+
+  /** A row is stored with all columns. */
+  @transient override lazy val references: AttributeSet = child.outputSet
+
+  override protected def withNewChildInternal(newChild: LogicalPlan): ChangelogEmit =
     copy(child = newChild)
 }

@@ -4,7 +4,7 @@
 package org.apache.spark.sql.changelog.plans
 
 import org.apache.spark.sql.AnalysisException
-import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet, SortOrder}
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
 
 import org.apache.spark.sql.changelog.OutputMode
@@ -28,6 +28,10 @@ import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
  *   whether the query is explained and not executed
  * @param watched
  *   in a dry run, the record of the rows of its nodes
+ * @param emission
+ *   when changes are emitted. [[Emission.OnClose]] without corrections is the mode `append`
+ * @param order
+ *   in mode append, the order of the rows, by an event time first; empty for any order
  */
 case class ToChangelog(
     mode: OutputMode,
@@ -36,7 +40,9 @@ case class ToChangelog(
     changeType: Attribute,
     child: LogicalPlan,
     explainOnly: Boolean = false,
-    watched: Option[WatchedChanges] = None)
+    watched: Option[WatchedChanges] = None,
+    emission: Emission = Emission.Changes,
+    order: Seq[SortOrder] = Nil)
     extends UnaryNode
     with StartedOnly {
 

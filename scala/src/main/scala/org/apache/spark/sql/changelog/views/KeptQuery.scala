@@ -13,7 +13,7 @@ import org.apache.spark.sql.changelog.plans.{ChangelogOutput, Explanation, ToCha
 import org.apache.spark.sql.changelog.sinks.SinkInput
 
 /** KeptQuery: an analyzed query, and the way to keep its result current if the query reads changes. */
-class KeptQuery(session: SparkSession, kind: ViewKind, val plan: LogicalPlan) {
+class KeptQuery(session: SparkSession, definition: ViewDefinition, val plan: LogicalPlan) {
 
   /** Whether the query reads a stream of changes. */
   lazy val isStreaming: Boolean = toChangelog(OutputMode.Retract).streaming
@@ -37,7 +37,7 @@ class KeptQuery(session: SparkSession, kind: ViewKind, val plan: LogicalPlan) {
   private def explained(mode: OutputMode): ChangelogOutput =
     optimized(toChangelog(mode).copy(explainOnly = true, streaming = true))
 
-  def mode(hasKey: Boolean): OutputMode = kind.mode(hasKey)
+  def mode(hasKey: Boolean): OutputMode = definition.mode(hasKey)
 
   /** The changes in the form required by the view's storage. */
   lazy val changes: DataFrame = Dataset.ofRows(session, toChangelog(mode(key.isDefined)))
@@ -46,12 +46,13 @@ class KeptQuery(session: SparkSession, kind: ViewKind, val plan: LogicalPlan) {
   lazy val sinkInput: SinkInput = {
     val root = changes.queryExecution.analyzed.collectFirst { case root: ToChangelog => root }
     val plan = optimized(root.get)
-    val input = SinkInput(kind.toString, plan.output, plan)
+    val input = SinkInput(definition.kind.toString, plan.output, plan)
     input.keyOrNone(None)
     input
   }
 
-  private def toChangelog(mode: OutputMode): ToChangelog = ToChangelogFunction(plan, mode, Nil)
+  private def toChangelog(mode: OutputMode): ToChangelog =
+    ToChangelogFunction(plan, mode, Nil, definition.emission)
 
   private def optimized(changes: ToChangelog): ChangelogOutput = {
     val analyzed = session.sessionState.executePlan(changes).analyzed

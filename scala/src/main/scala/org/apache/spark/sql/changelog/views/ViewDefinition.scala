@@ -17,6 +17,7 @@ import org.apache.spark.sql.streaming.Trigger
 import org.apache.spark.sql.changelog.OutputMode
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.evolution.Rescaling
+import org.apache.spark.sql.changelog.plans.Emission
 
 /**
  * ViewDefinition: the query and the options of a view, as stored in the table properties.
@@ -89,6 +90,28 @@ case class ViewDefinition(
           "expected" -> Follows.mkString("one of ", ", ", "")))
   }
 
+  /** When the view's query emits changes. */
+  def emission: Emission = options.get(Emit).fold[Emission](Emission.Changes) { text =>
+    def refused(expected: String) = throw analysis(
+      "CHANGELOG_VIEW_PROPERTY_INVALID",
+      "property" -> Emit,
+      "value" -> text,
+      "expected" -> expected)
+    Emission.parse(text) match {
+      case Some(_: Emission.Every) =>
+        refused(s"'changes', with the interval in the property $Interval,")
+      case Some(Emission.OnClose(corrections))
+          if corrections > 0 && kind == ViewKind.StreamingTable =>
+        refused("'on close', because written rows of a streaming table stay,")
+      case Some(emission) => emission
+      case None => refused(Emission.Grammar)
+    }
+  }
+
+  /** Returns the changelog mode of the view. `hasKey` says whether a key identifies the rows to replace. */
+  def mode(hasKey: Boolean): OutputMode =
+    if (emission == Emission.OnClose(0)) OutputMode.Append else kind.mode(hasKey)
+
   /** The interval of refreshes while the view's query runs. */
   def trigger: Trigger = interval(Interval, "10 seconds").getOrElse(Trigger.ProcessingTime(0))
 
@@ -127,6 +150,7 @@ case class ViewDefinition(
     trigger
     retention
     lag
+    emission
     properties.keys.filter(_.toLowerCase.startsWith(Prefix)).foreach { name =>
       throw analysis(
         "CHANGELOG_VIEW_PROPERTY_INVALID",
@@ -193,6 +217,7 @@ case class ViewDefinition(
 }
 
 object ViewDefinition extends CapturesConfig {
+  val Emit = "changelog.emit"
   val Policy = "changelog.refreshPolicy"
   val Follow = "changelog.follow"
   val Interval = "changelog.interval"
@@ -200,7 +225,7 @@ object ViewDefinition extends CapturesConfig {
   val Retention = "changelog.retention"
 
   /** The view properties of this extension for users. */
-  private val Known = Seq(Follow, Interval, Lag, Policy, Retention)
+  private val Known = Seq(Emit, Follow, Interval, Lag, Policy, Retention)
   private val Ours = "changelog."
 
   /** The prefix of properties reserved for this extension. */

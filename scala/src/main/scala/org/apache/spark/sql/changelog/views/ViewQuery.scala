@@ -24,7 +24,7 @@ import org.apache.spark.sql.changelog.connectors.delta.Delta
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.evolution.Evolution
 import org.apache.spark.sql.changelog.identity.RecordedSettings
-import org.apache.spark.sql.changelog.plans.ChangelogOutput
+import org.apache.spark.sql.changelog.plans.{ChangelogOutput, Emission}
 import org.apache.spark.sql.changelog.sinks.SinkInput
 import org.apache.spark.sql.changelog.sources.ArrivalDependence
 import org.apache.spark.sql.changelog.sources.snapshots.InitialSnapshotData
@@ -92,6 +92,9 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
     .orElse(Option.when(definition.kind == ViewKind.StreamingTable) {
       "A streaming table keeps its rows, even if an upstream view has deleted them."
     })
+    .orElse(Option.when(definition.emission != Emission.Changes) {
+      s"${ViewDefinition.Emit} holds back rows that a recomputation would show"
+    })
 
   /** Returns the streams other than followed tables and views. */
   def streams: Seq[String] = streamsRead(analyzed).distinct
@@ -107,7 +110,7 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
     case other => (other.children ++ other.subqueries).flatMap(streamsRead)
   }
 
-  private def keep(plan: LogicalPlan) = new KeptQuery(session, definition.kind, plan)
+  private def keep(plan: LogicalPlan) = new KeptQuery(session, definition, plan)
 
   /** The query with followed tables, or the reasons to read the tables as written. */
   private lazy val following: Either[Seq[String], KeptQuery] =

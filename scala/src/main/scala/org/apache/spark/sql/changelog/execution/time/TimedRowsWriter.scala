@@ -26,8 +26,11 @@ import org.apache.spark.sql.changelog.identity.EntryPlacement
 /** An operator that stores the rows of its input by time, as [[TimedRows]], until they are due. */
 private[time] trait TimedRowsWriter extends UnaryExecNode with ChangelogStateWriter {
 
-  /** The columns by which rows are shuffled. Equal rows have equal values in these columns. */
+  /** The columns by which rows are netted. Equal rows have equal values in these columns. */
   def placedBy: Seq[Attribute]
+
+  /** The columns of the shuffle; empty for a single partition. */
+  protected def shuffledBy: Seq[Attribute] = placedBy
 
   /** The columns of a row, without its kind. */
   def columns: Seq[Attribute]
@@ -45,7 +48,7 @@ private[time] trait TimedRowsWriter extends UnaryExecNode with ChangelogStateWri
 
   override def outputPartitioning: Partitioning = child.outputPartitioning
 
-  override def requiredChildDistribution: Seq[Distribution] = Seq(clusteredBy(placedBy))
+  override def requiredChildDistribution: Seq[Distribution] = Seq(clusteredBy(shuffledBy))
 
   override def requiredChildOrdering: Seq[Seq[SortOrder]] = Seq(RowsByKey.order(placedBy))
 
@@ -58,7 +61,7 @@ private[time] trait TimedRowsWriter extends UnaryExecNode with ChangelogStateWri
 
   override def placement: EntryPlacement =
     EntryPlacement
-      .byColumns(placedBy, columns, first = TimedRows.Head)
+      .byColumns(shuffledBy, columns, first = TimedRows.Head)
       .copy(form = if (storesTimes) EntryPlacement.TimedByRow else EntryPlacement.Timed)
 
   /** Whether the operator looks up the times of a row ([[TimedRows.timesLike]]). */

@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 
 import org.apache.spark.sql.changelog.inference.EquiJoin
 import org.apache.spark.sql.changelog.plans.{
-  ChangelogStatic, EmitOnClose, FromChangelog, GroupValue, LookupJoin, Rank, RankFunction, RowTtl,
+  ChangelogStatic, Emit, FromChangelog, GroupValue, LookupJoin, Rank, RankFunction, RowTtl,
   TemporalFilter, TemporalJoin, ToChangelog
 }
 
@@ -53,7 +53,7 @@ object UpsertKeys {
       case agg: Aggregate => ofGroups(agg)
       case join: Join => ofJoin(join, inputs(0), inputs(1))
       case _: TemporalJoin => inputs(0)
-      case _: TemporalFilter | _: RowTtl | _: EmitOnClose => inputs.head
+      case _: TemporalFilter | _: RowTtl | _: Emit => inputs.head
       case join: LookupJoin => ofJoin(join.toJoin, inputs(0), inputs(1))
       case rank: Rank => ofRank(rank, inputs.head)
       case _: Generate | _: BaseEvalPythonUDTF => Nil

@@ -3,16 +3,17 @@
 
 package org.apache.spark.sql.changelog.inference.nodes
 
-import org.apache.spark.sql.catalyst.expressions.{AttributeSet, Expression}
+import org.apache.spark.sql.AnalysisException
+import org.apache.spark.sql.catalyst.expressions.{AttributeSet, Expression, SortOrder}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.util.Utils
 
-import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.{analysis, argumentInvalid}
 import org.apache.spark.sql.changelog.inference.DescribeNode
-import org.apache.spark.sql.changelog.inference.times.{ClosingTimes, EventTime, TemporalCondition}
-import org.apache.spark.sql.changelog.plans.{
-  EmitOnClose, FromChangelog, Rank, RowTtl, StateTable, TemporalFilter
+import org.apache.spark.sql.changelog.inference.times.{
+  ClosingTime, ClosingTimes, EventTime, TemporalCondition
 }
+import org.apache.spark.sql.changelog.plans._
 import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 
 /**
@@ -89,43 +90,111 @@ object RowTtlInference extends NodeInference {
 }
 
 /**
- * Infers the changes of emit on close: each row once, after the watermark passes the event time
- * and the row is final.
+ * Infers the changes of held changes. On close, each row is emitted once, after the watermark
+ * passes the event time and the row is final. With corrections, and with an interval, net changes
+ * are emitted.
  */
-object EmitOnCloseInference extends NodeInference {
-  override def appliesTo(plan: LogicalPlan): Boolean = plan.isInstanceOf[EmitOnClose]
+object EmitInference extends NodeInference {
+  override def appliesTo(plan: LogicalPlan): Boolean = plan.isInstanceOf[Emit]
+
+  /** The old version of a row may be emitted earlier than the new version. */
+  override def pairsUpdates(node: InferredNode): Boolean = false
 
   override def kinds(
       plan: LogicalPlan,
       inputs: Seq[InferredNode],
-      mode: OutputMode): ModifyKindSet = ModifyKindSet.InsertOnly
+      mode: OutputMode): ModifyKindSet = {
+    val emission = plan.asInstanceOf[Emit].emission
+    if (emission == Emission.OnClose(0) || inputs.head.kinds.isInsertOnly)
+      ModifyKindSet.InsertOnly
+    else ModifyKindSet.All
+  }
 
-  override def objection(node: InferredNode, key: AttributeSet): Option[String] = None
+  override def objection(node: InferredNode, key: AttributeSet): Option[String] =
+    Some(s"${node.name} needs the old row to net the held changes")
 
   override def decide(node: InferredNode, demand: Demand): Decision = {
-    val closing = node.plan.asInstanceOf[EmitOnClose]
-    val columns = closing.times.map(DescribeNode.eventTime).mkString(" and ")
-    val times = DescribeNode.closingTimes(closing)
+    val emit = node.plan.asInstanceOf[Emit]
+    def length(ms: Long) = Utils.msDurationToString(ms)
+    val columns = emit.times.map(DescribeNode.eventTime).mkString(" and ")
+    val times = DescribeNode.closingTimes(emit)
     val latest =
       if (times.size == 1) times.head else times.mkString("the latest of ", " and ", "")
+    val (until, bound, reasons) = emit.emission match {
+      case Emission.Every(interval) =>
+        val text = s"net changes are emitted every ${length(interval)}"
+        (s"${length(interval)} have passed since the last emission", "the emission", Seq(text))
+      case Emission.OnClose(corrections) if corrections > 0 =>
+        (
+          "the watermark has passed them",
+          s"watermark on $columns",
+          Seq(
+            s"a row is emitted when the watermark has passed $latest",
+            s"changes of emitted rows are emitted for ${length(corrections)} more"))
+      case _ =>
+        (
+          "the watermark has passed them",
+          s"watermark on $columns",
+          Seq(s"a row is emitted when the watermark has passed $latest") ++
+            Option.when(emit.order.nonEmpty)(s"one task emits rows in the order of $columns"))
+    }
     Decision(
-      Seq(Demand.bothImagesFor(closing)),
-      Some("hold rows until the watermark has passed them"),
-      Seq(StateTable("rows", Seq("time", "row"), "count", s"watermark on $columns")),
-      Seq(s"a row is emitted when the watermark has passed $latest"))
+      Seq(Demand.bothImagesFor(emit)),
+      Some(s"hold rows until $until"),
+      Seq(StateTable("rows", Seq("time", "row"), "count", bound)),
+      reasons)
+  }
+
+  /** Returns the query `node` with emissions at an interval, if `root` asks for them. */
+  def every(root: ToChangelog, node: InferredNode): Option[Emit] = root.emission match {
+    case every: Emission.Every if !node.isStatic =>
+      val order = Some(node.plan).collect { case Emit(_, _, _, order, _) => order }
+      Some(Emit(every, Nil, Nil, order.getOrElse(Nil), node.plan))
+    case _ => None
   }
 
   /**
-   * Returns the query `node` with emit on close, if the rows have an event time. Fails if rows
-   * can change after the watermark has passed.
+   * Returns the query `node` with emit on close, if `root` asks for it or takes only inserts, and
+   * the rows have an event time. Fails if rows can change after the watermark has passed.
    */
-  def over(node: InferredNode): Option[EmitOnClose] = {
+  def onClose(root: ToChangelog, node: InferredNode): Option[Emit] = root.emission match {
+    case corrected @ Emission.OnClose(corrections) if corrections > 0 && !node.isStatic =>
+      over(corrected, node).orElse(throw withoutTime(node))
+    case _ if root.mode == OutputMode.Append && !node.isStatic =>
+      inOrder(root.order, node).orElse {
+        if (node.kinds.changesRows) over(Emission.OnClose(corrections = 0), node) else None
+      }
+    case _ => None
+  }
+
+  private def withoutTime(node: InferredNode): AnalysisException =
+    argumentInvalid(
+      "to_changelog",
+      "emit",
+      "'on close, then corrections'",
+      "no column of the query is an event time: set a watermark on a source, with withWatermark, " +
+        s"and keep the column, or its window, in the result ${DescribeNode.key(node.plan.output)}")
+
+  /** Returns emit on close in this order, if the event time of the order is a closing time. */
+  private def inOrder(order: Seq[SortOrder], node: InferredNode): Option[Emit] =
+    for {
+      first <- order.headOption
+      time <- ClosingTimes(node).find(_.latestOf.map(_.columns) == Seq(first.references))
+    } yield at(Emission.OnClose(corrections = 0), time, order, node)
+
+  private def at(
+      emission: Emission,
+      time: ClosingTime,
+      order: Seq[SortOrder],
+      node: InferredNode): Emit = {
+    val closing = time.latestOf.map(_.time(node.plan.output))
+    Emit(emission, closing, time.latestOf.map(_.delay), order, node.plan)
+  }
+
+  private def over(emission: Emission, node: InferredNode): Option[Emit] = {
     val times = ClosingTimes(node).filter(_.latestOf.nonEmpty)
     times.minByOption(time => (time.latestOf.size, time.latestOf.map(_.delay).max)) match {
-      case Some(time) =>
-        val output = node.plan.output
-        Some(
-          EmitOnClose(time.latestOf.map(_.time(output)), time.latestOf.map(_.delay), node.plan))
+      case Some(time) => Some(at(emission, time, Nil, node))
       case None =>
         node.plan.output.flatMap(EventTime.columnOf(_)).headOption.map { column =>
           val (obstacle, reason) = changing(node)

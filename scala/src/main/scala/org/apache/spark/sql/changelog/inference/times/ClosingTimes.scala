@@ -66,6 +66,11 @@ private[inference] object ClosingTimes {
     case join: Join => ofJoin(join, node.children)
     case join: TemporalJoin => held(ofTemporalJoin(join, node.children), node)
     case _: LookupJoin => apply(node.child)
+    case Generate(copies: ReplicateRows, _, _, _, output, _) =>
+      val same = copies.children.tail.zip(output).collect { case (column: Attribute, copy) =>
+        column -> copy
+      }
+      carry(apply(node.child), same, Nil)
     case plan if FilterInference.appliesTo(plan) || StatelessInference.appliesTo(plan) =>
       carry(apply(node.child), ProjectKeys.carriedColumns(plan), Nil)
     case _ => Nil

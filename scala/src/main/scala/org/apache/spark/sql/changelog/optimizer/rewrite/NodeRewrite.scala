@@ -76,7 +76,7 @@ private[optimizer] object NodeRewrite {
       TemporalJoinRewrite,
       TemporalFilterRewrite,
       RowTtlRewrite,
-      EmitOnCloseRewrite,
+      EmitRewrite,
       GroupedMapRewrite,
       RecursionRewrite)
 

@@ -3,7 +3,7 @@
 
 package org.apache.spark.sql.changelog.optimizer.rewrite
 
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Sort}
 
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.inference.AnnotatedPlan
@@ -71,29 +71,34 @@ private[optimizer] object RowTtlRewrite extends NodeRewrite {
 }
 
 /**
- * Replaces an `EmitOnClose` by the operator that holds rows until the watermark passes them.
+ * Replaces an `Emit` by the operator that holds changes.
  *
  * {{{
- *   EmitOnClose w.end                     =>   ChangelogEmitOnClose w.end   [I]
- *   +- best of each window                     +- best of each window       [I,UB,UA,D]
+ *   Emit on close w.end         =>   ChangelogEmit on close w.end   [I]
+ *   +- best of each window           +- best of each window         [I,UB,UA,D]
  * }}}
  */
-private[optimizer] object EmitOnCloseRewrite extends NodeRewrite {
+private[optimizer] object EmitRewrite extends NodeRewrite {
 
-  override def isDefinedAt(node: AnnotatedPlan): Boolean = node.plan.isInstanceOf[EmitOnClose]
+  override def isDefinedAt(node: AnnotatedPlan): Boolean = node.plan.isInstanceOf[Emit]
 
   override def apply(
       node: AnnotatedPlan,
       inputs: Seq[LogicalPlan],
       ids: OperatorIds): LogicalPlan = {
-    val closing = node.plan.asInstanceOf[EmitOnClose]
-    val rows = NodeRewrite.select(inputs.head, closing.child.output, withKind = true)
-    ChangelogEmitOnClose(
-      closing.times,
-      closing.delays,
+    val emit = node.plan.asInstanceOf[Emit]
+    val rows = NodeRewrite.select(inputs.head, emit.child.output, withKind = true)
+    val rewritten = ChangelogEmit(
+      emit.emission,
+      emit.times,
+      emit.delays,
+      inOneTask = emit.order.nonEmpty,
       NodeRewrite.placeOfRows(node),
       RowKind.find(rows.output).get,
+      RowKind.newAttribute(),
       ids.next(),
       rows)
+    val emitted = NodeRewrite.select(rewritten, emit.output, withKind = !node.mode.isInsertOnly)
+    if (emit.order.isEmpty) emitted else Sort(emit.order, global = false, emitted)
   }
 }

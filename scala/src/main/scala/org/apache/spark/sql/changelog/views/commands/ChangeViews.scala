@@ -45,6 +45,13 @@ object ChangeViews {
         val replaced = unset ++ set.keys
         val kept = old.filterNot { case (name, _) => replaced.exists(is(name)) }
         val altered = view.definition.copy(properties = kept ++ set).check()
+        if (altered.emission != view.definition.emission) {
+          throw analysis(
+            "CHANGELOG_VIEW_PROPERTY_INVALID",
+            "property" -> ViewDefinition.Emit,
+            "value" -> altered.properties.getOrElse(ViewDefinition.Emit, "changes"),
+            "expected" -> "the value of the view's state, or CREATE OR REPLACE with another value,")
+        }
         val definition =
           if (replaced.exists(is(ViewDefinition.Follow))) altered.following else altered
         ViewStorage(session, definition.provider).alter(view, definition)

@@ -12,45 +12,45 @@ import org.apache.spark.sql.execution.metric.SQLMetric
 import org.apache.spark.sql.execution.streaming.operators.stateful.{
   StatefulOperatorCustomMetric, StatefulOperatorCustomSumMetric, StatefulOperatorStateInfo
 }
-import org.apache.spark.sql.execution.streaming.state.StateStore
 import org.apache.spark.util.CompletionIterator
 
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.execution.{
   ChangeMetrics, OperatorWatermark, UnmatchedRetractions
 }
+import org.apache.spark.sql.changelog.plans.Emission
 
 /**
- * Computes the rows that a task of a [[ChangelogEmitOnCloseExec]] emits in a batch.
+ * Computes the changes that a task of a [[ChangelogEmitExec]] emits in a batch.
  *
  * @param timeOf
- *   returns the watermark from which a row is final
+ *   returns the time at which a row is due
  * @param late
- *   the watermark, in ms, that makes rows late: the watermark of the previous batch
- * @param over
- *   the watermark, in ms, at and below which rows are emitted
+ *   the time at and below which rows are late, if any
+ * @param due
+ *   the time at and below which rows are emitted, if any
+ * @param retracts
+ *   whether rows can be retracted after their emission
  */
-private[time] final class ClosedRows(
+private[time] final class HeldRows(
     netted: NetRows,
-    timeOf: CloseTimes,
-    store: StateStore,
+    timeOf: UnsafeRow => Long,
+    rows: TimedRows,
     late: Option[Long],
-    over: Option[Long],
+    due: Option[Long],
+    retracts: Boolean,
     metrics: ChangeMetrics,
     numLate: SQLMetric,
     numWithoutTime: SQLMetric,
     unmatched: UnmatchedRetractions) {
   import netted.columns
 
-  private val rows = new TimedRows(columns, store)
+  private val emitRows = new EmitRows(columns, metrics)
 
-  /** Returns the rows passed by the watermark. `changes` must be sorted in the operator's required order. */
+  /** Returns the due changes. `changes` must be sorted in the operator's required order. */
   def apply(changes: Iterator[InternalRow]): Iterator[InternalRow] =
     netted(changes).flatMap { case (row, net) => change(row, net.count) } ++
-      over.iterator.flatMap(rows.due).flatMap(passed)
-
-  /** The first time at which a stored row is due, in ms. */
-  def next: Option[Long] = rows.next
+      due.iterator.flatMap(rows.due).flatMap(passed)
 
   private def change(row: UnsafeRow, difference: Long): Iterator[InternalRow] = timeOf(
     row) match {
@@ -64,9 +64,11 @@ private[time] final class ClosedRows(
       val stored = rows.get(time, row)
       val before = if (stored == null) 0L else stored.getLong(0)
       val count = before + difference
-      unmatched.note(before, count, row.toSeq(columns.map(_.dataType)).mkString(", "))
-      val isPassed = over.exists(time <= _)
-      // the count is negative after an unmatched retraction
+      if (!retracts) {
+        unmatched.note(before, count, row.toSeq(columns.map(_.dataType)).mkString(", "))
+      }
+      val isPassed = due.exists(time <= _)
+      // the count is negative after a retraction of an emitted, or of an unmatched row
       if (count != 0 && !isPassed) {
         rows.put(time, row, count, shown = false)
         metrics.updated += 1
@@ -87,10 +89,8 @@ private[time] final class ClosedRows(
   }
 
   private def emit(row: UnsafeRow, count: Long): Iterator[InternalRow] =
-    (0L until count).iterator.map { _ =>
-      metrics.emitted += 1
-      row.copy()
-    }
+    if (count > 0 || retracts) emitRows(row, count, RowKind.Insert, RowKind.Delete)
+    else Iterator.empty
 }
 
 /**
@@ -131,86 +131,135 @@ private[time] object CloseTimes {
 }
 
 /**
- * Keeps rows until the watermark passes them, and emits each row once.
+ * Holds changes, and emits the net changes when they are due.
  *
  * {{{
+ *   on close
  *   watermark   in                        out
  *   12:00       +I a 12:05, +I b 12:20
- *   12:10       -U b 12:20, +U c 12:20    a 12:05
- *   12:30       +I d 12:10                c 12:20
- *   12:30                                           d is late, and counted
+ *   12:10       -U b 12:20, +U c 12:20    +I a 12:05
+ *   12:30       +I d 12:10                +I c 12:20
+ *   12:30                                                d is late, and counted
  * }}}
  *
  *   - in: any changes, those of equal rows together
- *   - out: inserts only
- *   - state: the rows not yet passed by the watermark, by time; see [[TimedRows]]. `shown` is false
- *   - law: the rows of the result passed by the watermark have been emitted, each once
+ *   - out: inserts and deletes. On close without corrections, inserts only
+ *   - state: the held rows, by the time at which they are due; see [[TimedRows]]. `shown` is false
+ *   - law: on close, the rows of the result passed by the watermark have been emitted. With corrections, so have
+ *     their changes. With an interval, the table is the result as of the last emission
  *
- * A row without a time is never passed. Such rows are counted and not stored. Spark also runs a batch without
- * input when the watermark passes the next row.
+ * On close, a row is due when the watermark passes its event times. With corrections, the watermark of the query
+ * is delayed by the time for corrections: rows are due that much earlier. A row without a time is never passed.
+ * Such rows are counted and not stored.
+ *
+ * With an interval, all rows are due in the first batch, and in the first batch after the interval has passed since
+ * the last emission. All tasks decide equally, by the time of the batch. A rerun of the batch sees the same time.
+ *
+ * Spark also runs a batch without input when the next row is due.
  *
  * @param times
  *   event times of a row, each a timestamp. The row's time is the latest, ignoring NULL
  * @param delays
  *   the delay added to each event time, in ms
+ * @param inOneTask
+ *   whether one task emits all rows, for a total order
  */
-case class ChangelogEmitOnCloseExec(
+case class ChangelogEmitExec(
+    emission: Emission,
     times: Seq[Expression],
     delays: Seq[Long],
+    inOneTask: Boolean,
     placedBy: Seq[Attribute],
     inputKind: Attribute,
+    outputKind: Attribute,
     stateInfo: Option[StatefulOperatorStateInfo],
     child: SparkPlan)
     extends TimedRowsWriter {
 
-  override def shortName: String = "changelogEmitOnClose"
+  override def shortName: String = "changelogEmit"
 
   override def simpleString(maxFields: Int): String =
-    s"$nodeName(${truncatedString(times, "[", ", ", "]", maxFields)}, " +
+    s"$nodeName($emission, ${truncatedString(times, "[", ", ", "]", maxFields)}, " +
       s"delays=${truncatedString(delays, "[", ", ", "]", maxFields)}, " +
       s"placedBy=${truncatedString(placedBy, "[", ", ", "]", maxFields)})"
 
   override def columns: Seq[Attribute] =
     RowKind.without(Some(inputKind), child.output)
 
-  override def output: Seq[Attribute] = columns
+  override protected def shuffledBy: Seq[Attribute] = if (inOneTask) Nil else placedBy
+
+  override def output: Seq[Attribute] = columns :+ outputKind
+
+  override def producedAttributes: AttributeSet = AttributeSet(outputKind)
 
   override protected def customStatefulOperatorMetrics: Seq[StatefulOperatorCustomMetric] =
     super.customStatefulOperatorMetrics :+ StatefulOperatorCustomSumMetric(
-      ChangelogEmitOnCloseExec.RowsWithoutTime,
+      ChangelogEmitExec.RowsWithoutTime,
       "number of rows dropped because the event time is NULL")
+
+  private def interval: Option[Long] = emission match {
+    case Emission.Every(interval) => Some(interval)
+    case _ => None
+  }
+
+  private def corrections: Long = emission match {
+    case Emission.OnClose(corrections) => corrections
+    case _ => 0L
+  }
 
   /** Returns the watermark of the sources, because the times already include the delays of the operators below. */
   override protected def inputWatermark(origin: Long): Option[Long] =
     OperatorWatermark.ofSources(this, origin)
 
-  override protected def closesMoreAt(watermark: Long): Boolean = nextTime.value <= watermark
+  override protected def closesMoreAt(watermark: Long): Boolean =
+    interval.isEmpty && nextTime.value <= watermark
+
+  override protected def changesAt(time: Long): Boolean =
+    interval.isDefined && nextTime.value <= time
 
   override protected def doExecute(): RDD[InternalRow] = {
     // available on the driver only
     val time = batchTime
     val next = nextTime
-    executeWithStore(child.execute()) { (store, rows) =>
-      val closed = new ClosedRows(
+    executeWithStore(child.execute()) { (store, changes) =>
+      val rows = new TimedRows(columns, store)
+      def held(timeOf: UnsafeRow => Long, late: Option[Long], due: Option[Long]) = new HeldRows(
         netRows(Some(inputKind)),
-        new CloseTimes(times, delays, columns),
-        store,
-        time.lateWatermark,
-        time.evictionWatermark,
+        timeOf,
+        rows,
+        late,
+        due,
+        retracts = emission != Emission.OnClose(0),
         changeMetrics,
         longMetric("numRowsDroppedByWatermark"),
-        longMetric(ChangelogEmitOnCloseExec.RowsWithoutTime),
+        longMetric(ChangelogEmitExec.RowsWithoutTime),
         unmatchedRetractions())
+      val emitted = interval match {
+        case Some(interval) =>
+          val isDue = rows.lastTime.forall(_ + interval <= time.timestamp)
+          if (isDue) rows.setLastTime(time.timestamp)
+          held(_ => ChangelogEmitExec.AtOnce, None, Option.when(isDue)(ChangelogEmitExec.AtOnce))
+        case None =>
+          held(
+            new CloseTimes(times, delays.map(_ - corrections), columns)(_),
+            time.lateWatermark.map(_ - corrections),
+            time.evictionWatermark)
+      }
       CompletionIterator[InternalRow, Iterator[InternalRow]](
-        closed(rows),
-        closed.next.foreach(next.add))
+        emitted(changes),
+        rows.next.foreach { due =>
+          next.add(interval.fold(due)(rows.lastTime.get + _))
+        })
     }
   }
 
-  override protected def withNewChildInternal(newChild: SparkPlan): ChangelogEmitOnCloseExec =
+  override protected def withNewChildInternal(newChild: SparkPlan): ChangelogEmitExec =
     copy(child = newChild)
 }
 
-object ChangelogEmitOnCloseExec {
+object ChangelogEmitExec {
   val RowsWithoutTime = "numRowsWithoutTime"
+
+  /** The time of all rows, if all are due at once. */
+  private val AtOnce = 0L
 }
