@@ -147,6 +147,7 @@ def to_changelog(
     key: str | Sequence[str] | None = None,
     change_type: str | None = None,
     emit: str | None = None,
+    count_rows: str | None = None,
 ) -> DataFrame:
     """Return the changes of ``df``, with the row kind in a column ``_change_type``.
 
@@ -166,6 +167,9 @@ def to_changelog(
     emit : str, optional
         When changes are emitted: ``"changes"`` (in each batch, the default), ``"every 10 seconds"``,
         ``"on close"`` (mode ``"append"``), or ``"on close, then corrections for 1 hour"``.
+    count_rows : str, optional
+        The name of a column with the number of equal rows. Each distinct row is then returned once,
+        and the whole row is the key: sinks without counts can keep a query without a key.
 
     Returns
     -------
@@ -194,6 +198,7 @@ def to_changelog(
         key=columns(key),
         change_type=change_type,
         emit=emit,
+        count_rows=count_rows,
     )
     # Spark can't explain a streaming query with SQL text at the top.
     return sql(df.sparkSession, select(function), df=df).select("*")

@@ -80,6 +80,25 @@ abstract class JdbcSinkTests extends AnyFunSuite with ChangelogSession with Erro
     }
   }
 
+  test("a query without a key is kept with the count of each row") {
+    val table = newTable()
+    val copies = new KeptQuery(
+      spark,
+      rides,
+      "SELECT city, fare FROM rides",
+      read(table).selectExpr("city", "fare", "explode(sequence(1L, copies))").drop("col"))
+    running(copies) { query =>
+      val all = options ++ Map("dbtable" -> table, "createTable" -> "true")
+      val counting = ", mode => 'upsert', count_rows => 'copies'"
+      query.start("changelog-jdbc", all, counting)
+      query.check("+I 1 Oslo 5", "+I 2 Oslo 5", "+I 3 NULL 5", "+I 4 Rome NULL", "+I 5 NULL 5")
+      query.check("-D 1 Oslo 5", "-U 3 NULL 5", "+U 3 Rome NULL", "-D 5 NULL 5")
+      query.forgetLastBatch()
+      query.start("changelog-jdbc", all, counting)
+      query.check("-D 2 Oslo 5", "+I 6 NULL 5")
+    }
+  }
+
   test("a query of one row keeps one row") {
     val table = newTable()
     running(kept("SELECT count(*) AS n, max(fare) AS highest FROM rides", table)) { query =>

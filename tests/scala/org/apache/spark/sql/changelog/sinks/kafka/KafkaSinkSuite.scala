@@ -59,6 +59,26 @@ class KafkaSinkSuite extends AnyFunSuite with ChangelogSession {
       query.stop()
     }
 
+  test("a query without a key has a record of each row, with its count") {
+    def copies = records("copies")
+      .groupBy("k")
+      .agg(max_by(struct("v"), struct("partition", "offset")).as("newest"))
+      .selectExpr("from_json(newest.v, 'city STRING, fare INT, copies BIGINT') AS r")
+      .where("r IS NOT NULL")
+      .selectExpr("r.city", "r.fare", "explode(sequence(1L, r.copies))")
+      .drop("col")
+    val query = new KeptQuery(spark, rides, "SELECT city, fare FROM rides", copies)
+    val (options, counting) =
+      (kafka + ("topic" -> "copies"), ", mode => 'upsert', count_rows => 'copies'")
+    query.start("changelog-kafka", options, counting)
+    query.check("+I 1 Oslo 5", "+I 2 Oslo 5", "+I 3 NULL 5")
+    query.check("-D 1 Oslo 5", "-U 3 NULL 5", "+U 3 Rome NULL")
+    query.forgetLastBatch()
+    query.start("changelog-kafka", options, counting)
+    query.check("-D 2 Oslo 5", "+I 6 NULL 5")
+    query.stop()
+  }
+
   test("every record says by which batch it was written") {
     val query = new KeptQuery(spark, rides, byCity, newest("marked"))
     val id = query.start("changelog-kafka", kafka + ("topic" -> "marked")).id

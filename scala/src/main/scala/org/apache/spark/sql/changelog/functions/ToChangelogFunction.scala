@@ -4,6 +4,7 @@
 package org.apache.spark.sql.changelog.functions
 
 import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.aggregate.Count
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.types.StringType
 
@@ -16,7 +17,7 @@ import org.apache.spark.sql.changelog.{OutputMode, RowKind}
  * The SQL table function `to_changelog`: the changes of a query's result.
  *
  * {{{
- *   to_changelog(TABLE(query) [, mode] [, key] [, change_type] [, emit])
+ *   to_changelog(TABLE(query) [, mode] [, key] [, change_type] [, emit] [, count_rows])
  * }}}
  *
  *   - `mode`: `'retract'` (all row kinds), `'upsert'` (by key, no before images) or `'append'`
@@ -24,6 +25,8 @@ import org.apache.spark.sql.changelog.{OutputMode, RowKind}
  *   - `key`: the columns by which the reader replaces rows, for `'upsert'`
  *   - `change_type`: the name of the column with the change type, by default `_change_type`
  *   - `emit`: when changes are emitted, see [[Emission]]
+ *   - `count_rows`: the name of a column with the number of equal rows. Each distinct row is then
+ *     returned once, and the whole row is the key
  */
 object ToChangelogFunction {
   val Name = "to_changelog"
@@ -32,8 +35,10 @@ object ToChangelogFunction {
     FunctionArguments.describe(Name, "Returns the changes of a query's result")(build)
 
   private def build(expressions: Seq[Expression]): LogicalPlan = {
-    val arguments =
-      new FunctionArguments(Name, Seq("mode", "key", "change_type", "emit"), expressions)
+    val arguments = new FunctionArguments(
+      Name,
+      Seq("mode", "key", "change_type", "emit", "count_rows"),
+      expressions)
     val emission = arguments.text("emit").fold[Emission](Emission.Changes) { text =>
       Emission.parse(text).getOrElse {
         throw arguments.invalid("emit", s"'$text'", s"${Emission.Grammar} is expected")
@@ -52,7 +57,19 @@ object ToChangelogFunction {
         "advice" -> ("Rename the reserved column, as with change_type => 'op'. If the column of the query " +
           "holds the change type of its rows, read the rows with from_changelog first."))
     }
-    apply(arguments.source, mode, arguments.columns("key"), changeType, emission)
+    val query = arguments.text("count_rows").fold(arguments.source)(counted(arguments, _))
+    apply(query, mode, arguments.columns("key"), changeType, emission)
+  }
+
+  /** Returns the distinct rows of the query, with the number of equal rows in the column `name`. */
+  private def counted(arguments: FunctionArguments, name: String): LogicalPlan = {
+    val query = arguments.source
+    if (name.isEmpty || findColumn(query, name).isDefined) {
+      val expected = "a name is expected that is not a column of the query"
+      throw arguments.invalid("count_rows", s"'$name'", expected)
+    }
+    val count = Alias(Count(Literal(1L)).toAggregateExpression(), name)()
+    Aggregate(query.output, query.output :+ count, query)
   }
 
   /** Returns the mode given, or the mode that suits `emission`. */
