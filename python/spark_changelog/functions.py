@@ -156,20 +156,21 @@ def to_changelog(
     df : DataFrame
         The query. For a batch data frame every row of the result is an ``insert``.
     mode : {"retract", "upsert", "append"}, optional
-        The changelog mode. ``"retract"``, the default, emits the four row kinds. ``"upsert"`` omits
-        ``update_preimage``, for consumers that write by key. ``"append"`` emits inserts only, and
-        fails for a query with updates or deletes.
+        The changelog mode. ``"retract"``, the default, emits the four row kinds. ``"upsert"``
+        omits ``update_preimage``, for consumers that write by key. ``"append"`` emits inserts
+        only, and fails for a query with updates or deletes.
     key : str or sequence of str, optional
         For ``"upsert"``: the key columns of the consumer. By default the query's upsert key.
     change_type : str, optional
         The name of the column with the row kind, ``_change_type`` by default. A query with a
         column of this name needs a different name.
     emit : str, optional
-        When changes are emitted: ``"changes"`` (in each batch, the default), ``"every 10 seconds"``,
-        ``"on close"`` (mode ``"append"``), or ``"on close, then corrections for 1 hour"``.
+        When changes are emitted: ``"changes"`` (in each batch, the default),
+        ``"every 10 seconds"``, ``"on close"`` (mode ``"append"``), or
+        ``"on close, then corrections for 1 hour"``.
     count_rows : str, optional
-        The name of a column with the number of equal rows. Each distinct row is then returned once,
-        and the whole row is the key: sinks without counts can keep a query without a key.
+        The name of a column with the number of equal rows. Each distinct row is then returned
+        once, and the whole row is the key: databases and topics can keep a query without a key.
 
     Returns
     -------

@@ -132,6 +132,21 @@ def test_a_batch_result_is_all_inserts(spark: SparkSession) -> None:
     assertDataFrameEqual(to_changelog(result), expected)
 
 
+def test_equal_rows_are_counted(spark: SparkSession) -> None:
+    result = spark.createDataFrame([(1,), (2,), (1,)], "id INT")
+    counted = to_changelog(result, mode="upsert", count_rows="copies")
+    assert rows(counted) == {(1, 2, "insert"), (2, 1, "insert")}
+    with pytest.raises(Exception, match=r"CHANGELOG_ARGUMENT_INVALID.*count_rows"):
+        to_changelog(result, count_rows="ID")
+
+
+def test_changes_are_emitted_at_an_interval(streamed: DataFrame, tmp_path: Path) -> None:
+    totals = streamed.groupBy().count()
+    assert run(to_changelog(totals, emit="every 1 hour"), tmp_path / "held")
+    with pytest.raises(Exception, match=r"CHANGELOG_ARGUMENT_INVALID.*'on close'"):
+        to_changelog(totals, emit="soon")
+
+
 def test_an_aggregate_over_a_stream_of_changes(streamed: DataFrame, tmp_path: Path) -> None:
     table = from_changelog(streamed, change_type="op", key="id")
     totals = table.groupBy("city").agg(F.sum("fare").alias("total"))

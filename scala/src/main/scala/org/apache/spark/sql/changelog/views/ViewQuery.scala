@@ -93,7 +93,7 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
       "A streaming table keeps its rows, even if an upstream view has deleted them."
     })
     .orElse(Option.when(definition.emission != Emission.Changes) {
-      s"${ViewDefinition.Emit} holds back rows that a recomputation would show"
+      s"The property ${ViewDefinition.Emit} holds back rows that a recomputation would show."
     })
 
   /** Returns the streams other than followed tables and views. */

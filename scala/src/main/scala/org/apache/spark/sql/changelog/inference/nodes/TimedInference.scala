@@ -124,19 +124,16 @@ object EmitInference extends NodeInference {
       case Emission.Every(interval) =>
         val text = s"net changes are emitted every ${length(interval)}"
         (s"${length(interval)} have passed since the last emission", "the emission", Seq(text))
-      case Emission.OnClose(corrections) if corrections > 0 =>
-        (
-          "the watermark has passed them",
-          s"watermark on $columns",
-          Seq(
-            s"a row is emitted when the watermark has passed $latest",
-            s"changes of emitted rows are emitted for ${length(corrections)} more"))
-      case _ =>
-        (
-          "the watermark has passed them",
-          s"watermark on $columns",
-          Seq(s"a row is emitted when the watermark has passed $latest") ++
-            Option.when(emit.order.nonEmpty)(s"one task emits rows in the order of $columns"))
+      case closing =>
+        val corrected = Some(closing).collect {
+          case Emission.OnClose(corrections) if corrections > 0 =>
+            s"changes of emitted rows are emitted for ${length(corrections)} more"
+        }
+        val passed = s"a row is emitted when the watermark has passed $latest"
+        val ordered =
+          Option.when(emit.order.nonEmpty)(s"one task emits rows in the order of $columns")
+        val reasons = passed +: (corrected ++ ordered).toSeq
+        ("the watermark has passed them", s"watermark on $columns", reasons)
     }
     Decision(
       Seq(Demand.bothImagesFor(emit)),
