@@ -28,8 +28,13 @@ object Dependencies {
   private lazy val delta =
     "io.delta" % s"delta-spark_${SparkLine.of(sparkVersion)}_2.13" % "4.4.0"
 
-  // no build of Iceberg is for Spark 4.2 yet: of this one the tables work everywhere, not the catalogs
-  private val iceberg = "org.apache.iceberg" % "iceberg-spark-runtime-4.0_2.13" % "1.11.0"
+  /** Whether the line has a release of Iceberg, against which `connectors` is compiled. */
+  private lazy val isWithIceberg = SparkLine.current == "4.1"
+
+  // of the build for an older line the tables work everywhere, not the catalogs
+  private lazy val iceberg =
+    if (isWithIceberg) "org.apache.iceberg" % "iceberg-spark-runtime-4.1_2.13" % "1.12.0" % Provided
+    else "org.apache.iceberg" % "iceberg-spark-runtime-4.0_2.13" % "1.11.0" % Test
 
   /** Tests use Delta, and so does what is compiled. Spark's own test jars hold `StreamTest` and `QueryTest`. */
   lazy val test: Seq[ModuleID] = spark.map(_ % Test classifier "tests") ++ Seq(
@@ -39,7 +44,7 @@ object Dependencies {
       .exclude("org.apache.spark", "spark-token-provider-kafka-0-10_2.13"),
     ("org.apache.spark" %% "spark-pipelines" % sparkVersion % Test).intransitive(),
     delta % (if (isWithDelta) Provided else Test),
-    iceberg % Test,
+    iceberg,
     "com.h2database" % "h2" % "2.3.232" % Test,
     "org.mariadb.jdbc" % "mariadb-java-client" % "3.5.6" % Test,
     "org.postgresql" % "postgresql" % "42.7.8" % Test)

@@ -320,6 +320,7 @@ class ComparedTablesSuite
   }
 
   test("tables of other catalogs are compared with a copy") {
+    assume(!ChangelogSession.isSpark41, "Spark 4.1 follows Iceberg tables by their snapshots")
     run("CREATE TABLE ice.orders (id INT, city STRING, fare DOUBLE)")
     run("INSERT INTO ice.orders VALUES (1, 'Oslo', 5), (2, 'Rome', -0.0)")
     val query = "SELECT city, count(*) AS n, sum(fare) AS total FROM ice.orders GROUP BY city"

@@ -113,7 +113,8 @@ class ViewKillSuite extends AnyFunSuite with ChangelogSession {
     private val writers =
       new ChildProcess(ViewWriter, home, Seq(s"${RunningQueries.sparkHome}/jars/*"))
 
-    private val settings = ChildProcess.session(home) ++ ChangelogSession.DeltaConf +
+    private val settings = ChildProcess.session(home) ++ ChangelogSession.DeltaConf ++
+      FollowedRows.catalog("ice", feeds) +
       ("spark.sql.warehouse.dir" -> home.resolve("warehouse").toString)
 
     private def statement(name: String, format: String, query: String): String =
@@ -303,19 +304,45 @@ private object FollowedRows {
       val all = properties.map { case (key, value) => s"'$key' = '$value'" }.mkString(", ")
       session.sql(
         s"CREATE TABLE IF NOT EXISTS $table (${ArrivingTable.Columns}) USING delta TBLPROPERTIES ($all)")
-      val differs = StructType
-        .fromDDL(ArrivingTable.Columns)
-        .names
-        .map(column => s"NOT (held.$column <=> came.$column)")
-        .mkString(" OR ")
-      session.sql(s"""MERGE INTO $table held USING $rows came ON held.id = came.id
-                     |WHEN MATCHED AND ($differs) THEN UPDATE SET *
-                     |WHEN NOT MATCHED THEN INSERT *
-                     |WHEN NOT MATCHED BY SOURCE THEN DELETE""".stripMargin)
-      ()
+      merge(session, table, rows)
     }
 
     override def toString: String = name
+  }
+
+  private final case class Iceberg(mode: String, version: Int)
+      extends FollowedRows("iceberg", "") {
+    override def write(session: SparkSession, rows: String, place: Path): Unit = {
+      val feeds = place.getParent.getParent
+      // a catalog for each folder, as a session keeps its catalogs
+      val name = s"ice_${Integer.toHexString(feeds.hashCode)}"
+      catalog(name, feeds).foreach { case (key, value) => session.conf.set(key, value) }
+      val table = s"$name.rows.${place.getFileName}"
+      session.sql(
+        s"CREATE TABLE IF NOT EXISTS $table (${ArrivingTable.Columns}) USING iceberg TBLPROPERTIES " +
+          s"('format-version' = '$version', 'write.merge.mode' = '$mode')")
+      merge(session, table, rows)
+    }
+
+    override def toString: String = s"snapshots of Iceberg, $mode, version $version"
+  }
+
+  /** The settings of a catalog with the Iceberg tables in a folder. */
+  def catalog(name: String, feeds: Path): Map[String, String] = Map(
+    s"spark.sql.catalog.$name" -> classOf[IcebergCatalog].getName,
+    s"spark.sql.catalog.$name.home" -> feeds.toString)
+
+  private def merge(session: SparkSession, table: String, rows: String): Unit = {
+    val differs = StructType
+      .fromDDL(ArrivingTable.Columns)
+      .names
+      .map(column => s"NOT (held.$column <=> came.$column)")
+      .mkString(" OR ")
+    session.sql(s"""MERGE INTO $table held USING $rows came ON held.id = came.id
+                   |WHEN MATCHED AND ($differs) THEN UPDATE SET *
+                   |WHEN NOT MATCHED THEN INSERT *
+                   |WHEN NOT MATCHED BY SOURCE THEN DELETE""".stripMargin)
+    ()
   }
 
   val delta: Seq[FollowedRows] = Seq(
@@ -323,5 +350,10 @@ private object FollowedRows {
     Delta("files", Map("delta.enableDeletionVectors" -> "false")),
     Delta("deletion vectors", Map("delta.enableDeletionVectors" -> "true")))
 
-  val all: Seq[FollowedRows] = Seq(Copies, Listed) ++ delta
+  /** Iceberg has a release for Spark 4.1 only. */
+  private val iceberg =
+    if (ChangelogSession.isSpark41) Seq(Iceberg("copy-on-write", 2), Iceberg("merge-on-read", 3))
+    else Nil
+
+  val all: Seq[FollowedRows] = Seq(Copies, Listed) ++ delta ++ iceberg
 }

@@ -66,8 +66,11 @@ object ViewWriter {
   private def nameRows(spark: SparkSession, feeds: Path, format: String): Unit =
     ArrivingTable.Names.foreach { name =>
       spark.sql(
-        s"CREATE TABLE IF NOT EXISTS $name (${ArrivingTable.Columns}) USING $format " +
-          s"LOCATION '${feeds.resolve(s"rows/$name")}'")
+        if (format == "iceberg")
+          s"CREATE VIEW IF NOT EXISTS $name AS SELECT * FROM ice.rows.$name"
+        else
+          s"CREATE TABLE IF NOT EXISTS $name (${ArrivingTable.Columns}) USING $format " +
+            s"LOCATION '${feeds.resolve(s"rows/$name")}'")
     }
 
   /** Lets a view have its state in more partitions, or in fewer again. */

@@ -8,6 +8,7 @@ import java.io.FileNotFoundException
 import org.apache.spark.SparkThrowable
 
 import org.apache.spark.sql.changelog.connectors.delta.Delta
+import org.apache.spark.sql.changelog.connectors.iceberg.IcebergRelation
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 
 /**
@@ -54,6 +55,9 @@ object RefreshFailure {
               "CHANGELOG_STREAM_OF_CHANGED_TABLE",
               "cause" -> firstSentence(named.getMessage)))
       }
+      .orElse(causes.flatMap(IcebergRelation.changedInStream(_)).headOption.map { cause =>
+        RefreshFailure(analysis("CHANGELOG_STREAM_OF_CHANGED_TABLE", "cause" -> cause))
+      })
       .getOrElse {
         val isGone = conditions.map(_._1).exists(_.endsWith("FILE_NOT_EXIST"))
         if (isGone || causes.exists(_.isInstanceOf[FileNotFoundException])) {

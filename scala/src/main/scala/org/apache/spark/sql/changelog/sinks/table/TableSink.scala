@@ -15,6 +15,7 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.changelog.connectors.delta.{
   Delta, DeltaCommits, DeltaRelease, DeltaWriter, RowIdentity
 }
+import org.apache.spark.sql.changelog.connectors.iceberg.IcebergCommits
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.sinks.ChangelogBatch._
 import org.apache.spark.sql.changelog.sinks.{
@@ -29,8 +30,9 @@ import org.apache.spark.sql.changelog.sources.tables.NetRows
  *
  * Otherwise a batch is one `MERGE` and becomes visible atomically. Repeating the `MERGE` has no
  * effect, because rows are replaced by key. Delta also records the batch in its log and skips a
- * repeated batch. Rows without a key therefore arrive exactly once too. In a Delta table, even
- * changing rows need no key: the remaining copies replace every row equal to a deleted row.
+ * repeated batch. For an Iceberg table, the sink records the batch in the snapshot, and skips a
+ * repeated batch. Rows without a key therefore arrive exactly once too. There, even changing rows
+ * need no key: the remaining copies replace every row equal to a deleted row.
  */
 class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
   import TableSink._
@@ -68,7 +70,9 @@ class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
   override protected def targetName: String = table
 
   override protected def lastBatchOf(session: SparkSession, queryId: String): Option[Long] =
-    DeltaCommits.lastBatch(session, table, queryId)
+    DeltaCommits
+      .lastBatch(session, table, queryId)
+      .orElse(IcebergCommits.lastBatch(session, table, queryId))
 
   override protected def hasFirstBatch(session: SparkSession, queryId: String): Boolean =
     lastBatchOf(session, queryId).contains(0L)
@@ -77,8 +81,16 @@ class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
     val session = batch.changes.sparkSession
     // A name may contain ${...}.
     session.conf.set(SQLConf.VARIABLE_SUBSTITUTE_ENABLED.key, false)
-    if (!exists) create(batch)
+    // Only the first batch of a run can be in the table already. Delta itself skips such a batch.
+    val isWritten = !exists && {
+      create(batch)
+      IcebergCommits.lastBatch(session, table, batch.queryId).exists(_ >= batch.batchId)
+    }
     exists = true
+    if (!isWritten) writeNew(session, batch)
+  }
+
+  private def writeNew(session: SparkSession, batch: ChangelogBatch): Unit = {
     val found = key(batch.input)
     val application = DeltaCommits.application(batch.queryId, table)
     val writer = DeltaWriter.find(session, table, identityOf(batch, found), application)
@@ -96,7 +108,8 @@ class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
       }
       if (writer.isEmpty) counted.persist()
       if (!isWritten && !counted.isEmpty) {
-        val note = Delta.ofBatch(application, batch.batchId)
+        val note = Delta.ofBatch(application, batch.batchId) ++
+          IcebergCommits.ofBatch(batch.queryId, batch.batchId)
         Delta.having(session, note)(merge(batch, found, counted))
       }
     } finally counted.unpersist()

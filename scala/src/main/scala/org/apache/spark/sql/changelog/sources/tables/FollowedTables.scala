@@ -23,6 +23,7 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.compat.JdbcReading
 import org.apache.spark.sql.changelog.connectors.delta.{Delta, DeltaRelation, DeltaStreamOffset}
+import org.apache.spark.sql.changelog.connectors.iceberg.IcebergRelation
 
 /** FollowedTables: chooses the tracking method of a table. */
 object FollowedTables {
@@ -65,6 +66,7 @@ object FollowedTables {
           .toRight(ReadByPath)
       case Files(files) if name.nonEmpty && !keepsCopies && isListed(files) =>
         Right(TableTracking.files(name.get))
+      case IcebergRelation(_) => name.map(TableTracking.snapshots).toRight(ReadByPath)
       case _ if name.exists(ChangingTable.isOne(session, _)) =>
         Right(TableTracking.changes(name.get))
       case _ =>
@@ -93,7 +95,8 @@ object FollowedTables {
   /** Returns whether a relation reads a fixed version of a table. */
   def isFixed(relation: LogicalPlan): Boolean = relation match {
     case DeltaRelation(table) => table.isTimeTravel
-    case table: DataSourceV2Relation => table.timeTravelSpec.nonEmpty
+    case table: DataSourceV2Relation =>
+      table.timeTravelSpec.nonEmpty && IcebergRelation.reference(table).isEmpty
     case _ => false
   }
 
@@ -162,7 +165,7 @@ object FollowedTables {
       until: (Path, TableVersion)): Boolean = {
     def listed(read: (Path, TableVersion)) =
       new FileListings(read._1, session.sessionState.newHadoopConf()).read(read._2.number)
-    if (tracking.isDelta) from._2 == until._2
+    if (tracking.isDelta || tracking.isSnapshots) from._2 == until._2
     else tracking.isFiles && from._2.columns == until._2.columns && listed(from) == listed(until)
   }
 
@@ -182,6 +185,7 @@ object FollowedTables {
     val name = options(TableTracking.Table)
     options.get(TableTracking.By) match {
       case Some(TableTracking.ByChanges) => new ChangingTable(session, name)
+      case Some(TableTracking.BySnapshots) => new SnapshotTable(session, name)
       case Some(_) => new ComparedTable(session, name, folder)
       case None =>
         lookUp(session, name) match {
@@ -242,6 +246,7 @@ object FollowedTables {
         catalog <- table.catalog
         identifier <- table.identifier
       } yield (catalog.name +: identifier.namespace.toSeq :+ identifier.name)
+        .concat(IcebergRelation.reference(table))
         .map(quoteIdentifier)
         .mkString(".")
     case logical: LogicalRelation =>

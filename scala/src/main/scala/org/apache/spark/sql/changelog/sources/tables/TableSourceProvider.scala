@@ -18,8 +18,8 @@ import org.apache.spark.sql.changelog.RowKind
  * TableSourceProvider: the streaming source `changelog-table-changes`, by which views follow tables. The source has two
  * options:
  *   - `table`: the table's name.
- *   - `by`: `copy` to compare all rows with a copy, or `changes` to read the changes from the catalog. By default, the
- *     table's format decides.
+ *   - `by`: `copy` to compare all rows with a copy, `changes` to read the changes from the catalog, or `snapshots` to
+ *     compare snapshots of an Iceberg table. By default, the table's format decides.
  */
 class TableSourceProvider extends StreamSourceProvider with DataSourceRegister {
 

@@ -38,6 +38,9 @@ final case class TableTracking private (
   /** Whether the table is followed by its list of files. */
   def isFiles: Boolean = by.isEmpty && tracksOnlyInserts
 
+  /** Whether the table is an Iceberg table, followed by its snapshots. */
+  def isSnapshots: Boolean = by.contains(TableTracking.BySnapshots)
+
   /** The options of the source of changes, see [[TableSourceProvider]]. */
   def options: Map[String, String] =
     Map(TableTracking.Table -> name) ++ by.map(TableTracking.By -> _)
@@ -55,8 +58,10 @@ object TableTracking {
 
   val ByCopy = "copy"
   val ByChanges = "changes"
+  val BySnapshots = "snapshots"
 
   private val ReadsChangedRows = "A refresh reads the changed rows."
+  private val ReadsChangedFiles = "A refresh reads all rows of files with a changed row."
 
   def deltaFeed(name: String): TableTracking =
     TableTracking(name, "its change data feed", ReadsChangedRows)
@@ -64,7 +69,7 @@ object TableTracking {
   def deltaFiles(name: String): TableTracking = TableTracking(
     name,
     "the files that each version adds and removes",
-    "A refresh reads all rows of files with a changed row.",
+    ReadsChangedFiles,
     Some(
       "To read the changed rows only, enable the change data feed: " +
         s"ALTER TABLE $name SET TBLPROPERTIES (${Delta.ChangeFeed} = true)"))
@@ -83,6 +88,9 @@ object TableTracking {
     "the changes that its catalog returns",
     ReadsChangedRows,
     by = Some(ByChanges))
+
+  def snapshots(name: String): TableTracking =
+    TableTracking(name, "its snapshots", ReadsChangedFiles, by = Some(BySnapshots))
 
   /**
    * Returns the tracking by comparison with a copy.

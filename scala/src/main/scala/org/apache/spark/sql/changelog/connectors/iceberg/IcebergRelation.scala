@@ -1,0 +1,117 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.connectors.iceberg
+
+import org.apache.spark.sql.catalyst.analysis.AsOfVersion
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.classic.{DataFrame, SparkSession}
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.types.StructType
+
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
+
+/**
+ * IcebergTable: an Iceberg table as loaded by a query, or one of the table's branches or tags.
+ *
+ * A snapshot is None before the first commit.
+ */
+private[changelog] trait IcebergTable {
+
+  /** The identity of the table. A table of the same name, created later, has another identity. */
+  def id: String
+
+  def columns: StructType
+
+  /** Distinguishes columns with equal names by the ids that Iceberg gives to columns. */
+  def columnIds: Seq[String]
+
+  /** The snapshot read by the query. */
+  def snapshot: Option[Long]
+
+  /** Makes the catalog's cache know commits by other processes. Tables loaded later have their snapshots. */
+  def refresh(): Unit
+
+  /** Returns whether the table still has the snapshot. */
+  def has(snapshot: Option[Long]): Boolean
+
+  /** Returns the rows of a snapshot, with the table's current columns. */
+  def rows(session: SparkSession, snapshot: Option[Long]): LogicalPlan
+
+  /** Compares the files of two snapshots. */
+  def difference(from: Option[Long], until: Option[Long]): IcebergDifference
+
+  /** The bytes of the files of a snapshot. */
+  def bytes(snapshot: Option[Long]): Long
+
+  /** The summaries of the snapshots, newest first. */
+  def summaries: Iterator[Map[String, String]]
+}
+
+/** IcebergDifference: the files that have different rows in two snapshots, or different deletes. */
+private[changelog] trait IcebergDifference {
+
+  /** The bytes of the files, in both snapshots. */
+  def bytes: Long
+
+  /** Returns the rows of the files before, as deletes, and after, as inserts. Equal rows do not cancel out. */
+  def rows(session: SparkSession): DataFrame
+}
+
+private[changelog] object IcebergRelation {
+
+  /** The class by name, because Iceberg may not be installed. */
+  private val TableClass = "org.apache.iceberg.spark.source.SparkTable"
+
+  /** Returns the Iceberg table read by a relation, if this version of Spark has a release of Iceberg. */
+  def unapply(plan: LogicalPlan): Option[IcebergTable] = plan match {
+    case relation: DataSourceV2Relation => ofIceberg(relation)(IcebergTables.find(relation.table))
+    case _ => None
+  }
+
+  /** Returns the branch or tag named by `VERSION AS OF`, as a part of the table's name. References can move. */
+  def reference(plan: LogicalPlan): Option[String] = plan match {
+    case relation: DataSourceV2Relation =>
+      relation.timeTravelSpec.collect { case AsOfVersion(version) => version }.flatMap {
+        version => ofIceberg(relation)(IcebergTables.reference(relation.table, version))
+      }
+    case _ => None
+  }
+
+  /** Loads a table with its newest snapshot, or returns None if the table is no Iceberg table. */
+  def newest(session: SparkSession, name: String): Option[IcebergTable] = {
+    find(session, name).foreach(_.refresh())
+    find(session, name)
+  }
+
+  /** Returns the table of this name, or None if the table is no Iceberg table. Fails for a missing table. */
+  def find(session: SparkSession, name: String): Option[IcebergTable] =
+    session.table(name).queryExecution.analyzed.collectFirst { case IcebergRelation(table) =>
+      table
+    }
+
+  private def ofIceberg[T](relation: DataSourceV2Relation)(find: => Option[T]): Option[T] =
+    if (relation.table.getClass.getName != TableClass) None
+    else {
+      // This jar's class loader may not find Iceberg's classes, although Spark's class loader does.
+      try find
+      catch {
+        case error: LinkageError =>
+          throw analysis(
+            "CHANGELOG_ICEBERG_NOT_LINKED",
+            error,
+            "table" -> relation.name,
+            "cause" -> error)
+      }
+    }
+
+  /** Returns the cause if Iceberg's own stream of a table has met changed or deleted rows. */
+  def changedInStream(error: Throwable): Option[String] = error match {
+    case error: IllegalStateException =>
+      // The message goes on with settings that would skip changes.
+      Option(error.getMessage)
+        .filter(_.matches("Cannot process (overwrite|delete) snapshot.*"))
+        .map(_.takeWhile(_ != ','))
+    case _ => None
+  }
+}
