@@ -44,7 +44,7 @@ CONNECTORS = (
     (
         "Iceberg",
         "org.apache.iceberg.spark.SparkCatalog",
-        "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13",
+        "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13",
     ),
 )
 

@@ -73,8 +73,8 @@ def test_the_table_of_versions_is_that_of_the_build() -> None:
     for database, driver in ("PostgreSQL", "postgresql"), ("MariaDB", "mariadb-java-client"):
         version = found(rf'"{driver}" % "([^"]+)"', BUILD)
         assert table[database].endswith(f"by driver {version}")
-    iceberg = found(r'"iceberg-spark-runtime-4\.0_2\.13" % "([^"]+)"', BUILD)
-    assert f"of {iceberg} for Spark 4.0" in table["Iceberg"]
+    iceberg = found(r'"iceberg-spark-runtime-4\.1_2\.13" % "([^"]+)"', BUILD)
+    assert table["Iceberg"].startswith(f"{iceberg}, with Spark 4.1")
 
 
 def test_coordinates_of_connectors_are_those_tests_use() -> None:
