@@ -38,6 +38,22 @@ class IcebergBytesSuite extends AnyFunSuite with IcebergSession {
     (size.changed.toDouble / size.inAll, rows)
   }
 
+  test("a version is found that another session has seen") {
+    run(s"CREATE TABLE $name (id INT) USING iceberg")
+    try {
+      run(s"INSERT INTO $name VALUES (1)")
+      val late = spark.newSession()
+      assert(late.table(name).count() == 1)
+      val first = new SnapshotTable(spark, name).now()
+      run(s"INSERT INTO $name VALUES (2)")
+      val second = new SnapshotTable(spark, name).now()
+      assert(late.table(name).count() == 1, "the catalog of the session remembers nothing")
+      val table = new SnapshotTable(late, name)
+      assert(Dataset.ofRows(late, table.changes(first, second)).count() == 1)
+      assert(Dataset.ofRows(late, table.rows(second)).count() == 2)
+    } finally run(s"DROP TABLE $name")
+  }
+
   ways.foreach { case (way, format) =>
     test(s"changed rows of one partition are found in its files, with $way") {
       run(

@@ -21,9 +21,7 @@ private[tables] class SnapshotTable(session: SparkSession, override val name: St
 
   override def tracksOnlyInserts: Boolean = false
 
-  override def now(): TableVersion = SharedVersions.of(session, name) {
-    versionOf(known(IcebergRelation.newest(session, name)))
-  }
+  override def now(): TableVersion = SharedVersions.of(session, name)(versionOf(newest()))
 
   override def version(start: Option[TableVersion], snapshot: TableVersion): TableVersion = {
     start.foreach { start =>
@@ -42,7 +40,7 @@ private[tables] class SnapshotTable(session: SparkSession, override val name: St
   }
 
   override def size(since: TableVersion): Option[TableSize] = {
-    val found = load()
+    val found = newest()
     val until = versionOf(found)
     Some(TableSize(found.bytes(found.snapshot), difference(since, until).bytes))
   }
@@ -55,7 +53,11 @@ private[tables] class SnapshotTable(session: SparkSession, override val name: St
 
   /** Loads the table, and fails if the table no longer has a version. */
   private def loadAt(version: TableVersion): IcebergTable = {
-    val found = load()
+    // The session's catalog may not know the version yet, if another session has found it.
+    val cached = known(IcebergRelation.find(session, name))
+    val isSame = versionOf(cached).copy(version = version.version) == version
+    val isKnown = isSame && cached.has(snapshotOf(version))
+    val found = if (isKnown) cached else newest()
     checkSame(version, versionOf(found))
     if (!found.has(snapshotOf(version))) {
       throw analysis(
@@ -67,7 +69,7 @@ private[tables] class SnapshotTable(session: SparkSession, override val name: St
     found
   }
 
-  private def load(): IcebergTable = known(IcebergRelation.find(session, name))
+  private def newest(): IcebergTable = known(IcebergRelation.newest(session, name))
 
   private def known(found: Option[IcebergTable]): IcebergTable =
     found.getOrElse(throw new IllegalStateException(s"$name is not an Iceberg table"))
