@@ -135,6 +135,12 @@ class ChangelogConf:
         "lease is renewed six times in that time. Set a time longer than any pause of a process, "
         "such as a garbage collection.",
     )
+    views_refresh_threads = Entry(
+        "spark.sql.changelog.views.refreshThreads",
+        int,
+        "The number of views that one statement or one spark-changelog run refreshes side by "
+        "side. A view waits for the views that it reads.",
+    )
     views_state = Entry(
         "spark.sql.changelog.views.state",
         str,

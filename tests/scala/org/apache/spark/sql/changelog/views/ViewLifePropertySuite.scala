@@ -30,6 +30,7 @@ class ViewLifePropertySuite extends SeedSuite(numSeeds = 3) with ViewSession {
 
   private class ViewLife(seed: Long) {
     private val random = new Random(seed)
+    private val breadth = new Random(seed + 1000)
     private val queries = mutable.LinkedHashMap.empty[String, String]
     private val held = mutable.Map.empty[String, RowMultiset]
     private val saved = mutable.Map.empty[String, (String, RowMultiset)]
@@ -165,8 +166,11 @@ class ViewLifePropertySuite extends SeedSuite(numSeeds = 3) with ViewSession {
 
     private def sourcesOf(view: String): Seq[String] = {
       val before = Views.takeWhile(_ != view)
-      // reads the view before it, so that there are levels, and any other
-      Seq(before.lastOption.getOrElse(draw(Tables)), draw(Tables ++ before))
+      // Mostly the view before, for levels. Otherwise views of one level are refreshed side by side.
+      val first =
+        if (breadth.nextInt(3) == 0) Tables(breadth.nextInt(Tables.size))
+        else before.lastOption.getOrElse(draw(Tables))
+      Seq(first, draw(Tables ++ before))
     }
 
     private def query(sources: Seq[String]): String = {

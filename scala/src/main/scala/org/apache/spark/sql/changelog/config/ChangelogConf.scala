@@ -168,6 +168,14 @@ object ChangelogConf {
     .checkValue(_ > 0, "must be positive")
     .createWithDefaultString("60s")
 
+  val VIEW_REFRESH_THREADS: ConfigEntry[Int] = Setting("spark.sql.changelog.views.refreshThreads")
+    .doc("The number of views that one statement or one spark-changelog run refreshes side by " +
+      "side. A view waits for the views that it reads.")
+    .version("0.1.0")
+    .intConf
+    .checkValue(_ > 0, "at least one view must be refreshed at a time")
+    .createWithDefault(4)
+
   val VIEW_STATE: ConfigEntry[String] = Setting("spark.sql.changelog.views.state")
     .doc("When to compute the state of a materialized view. 'late': CREATE and REFRESH FULL " +
       "compute only the rows, at the cost of a batch query. The next incremental refresh " +
@@ -198,6 +206,7 @@ object ChangelogConf {
       STATE_PARTITIONS,
       STATE_TTL,
       VIEW_LEASE,
+      VIEW_REFRESH_THREADS,
       VIEW_STATE)
       .sortBy(_.key)
 }

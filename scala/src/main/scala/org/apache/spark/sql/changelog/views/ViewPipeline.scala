@@ -3,26 +3,71 @@
 
 package org.apache.spark.sql.changelog.views
 
+import java.util.concurrent.{ExecutorService, LinkedBlockingQueue, TimeUnit}
+
+import scala.annotation.tailrec
 import scala.util.control.NonFatal
 
 import org.apache.spark.SparkThrowable
+import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution.SQLExecution
+import org.apache.spark.util.ThreadUtils
 
+import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.sources.tables.SharedVersions
 import org.apache.spark.sql.changelog.views.history.RefreshHistory
 import org.apache.spark.sql.changelog.views.history.RefreshRecord
 
 /**
- * ViewPipeline: refreshes views in the order of their dependencies. If a view fails, the downstream views stay
- * unchanged, and the remaining views are refreshed. The views read a common source table at the same version.
+ * ViewPipeline: refreshes views, each after its upstream views. Views that do not read each other are refreshed side by
+ * side. If a view fails, the downstream views stay unchanged, and the remaining views are refreshed. The views read a
+ * common source table at the same version.
  */
 class ViewPipeline(session: SparkSession, dependencies: ViewDependencies) {
+  import ViewPipeline._
+
+  /** Refreshes the views, and returns the outcomes in the order of the dependencies. */
   def refresh(views: Seq[KeptView]): Seq[RefreshedView] = SharedVersions.within(session) {
-    dependencies.ordered(views).foldLeft(Seq.empty[RefreshedView]) { (before, view) =>
-      val behind = before.filter(isBehind).map(_.view.name).toSet
-      val isBlocked = dependencies.readBy(view).exists(read => behind.contains(read.name))
-      before :+ (if (isBlocked) RefreshedView(view, RefreshedView.Skipped) else refresh(view))
+    val ordered = dependencies.ordered(views)
+    val numThreads = session.sessionState.conf.getConf(ChangelogConf.VIEW_REFRESH_THREADS)
+    val threads = ThreadUtils.newDaemonFixedThreadPool(numThreads, "refresh-views")
+    val outcomes =
+      try sideBySide(ordered, threads)
+      finally {
+        // If the statement is canceled, the running refreshes stop their queries before the statement ends.
+        threads.shutdownNow()
+        threads.awaitTermination(LongestStop, TimeUnit.SECONDS)
+      }
+    ordered.map(view => outcomes(view.name))
+  }
+
+  private def sideBySide(views: Seq[KeptView], threads: ExecutorService): Outcomes = {
+    val upstream = views.map(view => view.name -> dependencies.readBy(view).map(_.name)).toMap
+    val ended = new LinkedBlockingQueue[Either[Throwable, RefreshedView]]
+
+    def start(view: KeptView, before: Outcomes): Unit = {
+      val isBlocked = upstream(view.name).flatMap(before.get).exists(isBehind)
+      SQLExecution
+        .withThreadLocalCaptured(session, threads) {
+          if (isBlocked) RefreshedView(view, RefreshedView.Skipped) else refresh(view)
+        }
+        .whenComplete((outcome, error) => ended.put(Option(error).toLeft(outcome)))
+      ()
     }
+
+    @tailrec
+    def continue(waiting: Seq[KeptView], outcomes: Outcomes): Outcomes = {
+      val unfinished = views.map(_.name).toSet -- outcomes.keySet
+      val (blocked, ready) = waiting.partition(view => upstream(view.name).exists(unfinished))
+      ready.foreach(start(_, outcomes))
+      if (unfinished.isEmpty) outcomes
+      else {
+        val outcome = ended.take().fold(error => throw error.getCause, identity)
+        continue(blocked, outcomes + (outcome.view.name -> outcome))
+      }
+    }
+    continue(views, Map.empty)
   }
 
   private def refresh(view: KeptView): RefreshedView =
@@ -44,6 +89,13 @@ class ViewPipeline(session: SparkSession, dependencies: ViewDependencies) {
 
   private def isBehind(refreshed: RefreshedView): Boolean =
     Seq(RefreshedView.Failed, RefreshedView.Skipped).contains(refreshed.state)
+}
+
+private object ViewPipeline {
+  type Outcomes = Map[TableIdentifier, RefreshedView]
+
+  /** Seconds to wait for canceled refreshes. */
+  val LongestStop = 60L
 }
 
 /**

@@ -39,7 +39,10 @@ class ViewRefresh(session: SparkSession, view: KeptView, query: ViewQuery) {
   private val cheaper = new CheaperRefresh(session, view, query)
 
   /** Refreshes by the view's policy, or by the policy `asked` for. */
-  def refresh(asked: Option[RefreshPolicy]): Unit = SharedVersions.within(session) {
+  def refresh(asked: Option[RefreshPolicy]): Unit =
+    RefreshPools.within(session)(SharedVersions.within(session)(refreshBy(asked)))
+
+  private def refreshBy(asked: Option[RefreshPolicy]): Unit = {
     RunningViews.checkNone(view)
     val wasRefreshed = history.lastSuccess.nonEmpty
     history.remember { report =>
