@@ -93,6 +93,13 @@ class Schedule:
                 found.update(view.reads)
         return found
 
+    def startable(
+        self, views: Sequence[tuple[View, float]], running: set[str]
+    ) -> list[tuple[View, float]]:
+        """Return the views to refresh that read neither each other nor a view being refreshed."""
+        unfinished = running.union(view.name for view, _ in views)
+        return [pair for pair in views if unfinished.isdisjoint(pair[0].reads)]
+
     def waiting(self, views: Iterable[View]) -> set[str]:
         """Return the views downstream of a failed view. ``views`` lists upstream views first."""
         stopped: set[str] = set()

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from datetime import datetime, timezone
 from threading import Event
 
+from pyspark import inheritable_thread_target
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from spark_changelog._active import given_or_active
 from spark_changelog._arguments import checked
 from spark_changelog._schedule import Schedule, View
+from spark_changelog.conf import ChangelogConf
 from spark_changelog.session import check_extension
 
 MOST_ROUNDS_THAT_FAIL = 8
@@ -37,7 +40,8 @@ def run(
 
     The property is the permitted age of the view's rows. After half of the lag, the view is
     refreshed, directly after its upstream views. The permitted age of an upstream view is at most
-    the age permitted to its downstream views.
+    the age permitted to its downstream views. Views that do not read each other are refreshed
+    side by side, at most ``ChangelogConf(spark).views_refresh_threads`` at a time.
 
     After a failure the refresh is repeated after 1, 2, 4, … seconds, at most 5 minutes. Until
     then the downstream views wait. Unrelated views continue. Views under ``START``, in this
@@ -62,7 +66,7 @@ def run(
     poll : float
         The seconds between two searches for new views and properties.
     stop : threading.Event, optional
-        An event to end the loop, after the running refresh.
+        An event to end the loop, after the running refreshes.
     report : callable, optional
         A function for log lines, one line per refresh. By default lines are printed.
     """
@@ -113,47 +117,62 @@ class _Runner:
 
     def _round(self) -> list[tuple[View, float]]:
         """Refresh the due views, and return the views with their state afterwards."""
-        views = self._schedule.ordered(self._views())
-        due = self._schedule.due(views, time.monotonic())
-        for view, lag in views:
-            if self._stop.is_set():
-                break
-            waiting = self._schedule.waiting(view for view, _ in views)
-            is_free = self._schedule.is_free(view, time.monotonic())
-            if view.name in due and is_free and view.name not in waiting:
-                self._refresh(view, lag)
+        self._refresh_due(self._schedule.ordered(self._views()))
         views = self._schedule.ordered(self._views())
         if self._status is not None:
             self._tell(self._status, views)
         return views
 
-    def _refresh(self, view: View, lag: float) -> None:
+    def _refresh_due(self, views: list[tuple[View, float]]) -> None:
+        """Refresh the due views, each after the due views that it reads."""
+        due = self._schedule.due(views, time.monotonic())
+        left = [(view, lag) for view, lag in views if view.name in due]
+        running: dict[Future[str], str] = {}
+        number = ChangelogConf(self._spark).views_refresh_threads
+        with ThreadPoolExecutor(number, "refresh-views") as threads:
+            while running or (left and not self._stop.is_set()):
+                waiting = self._schedule.waiting(view for view, _ in views)
+                for view, lag in self._schedule.startable(left, set(running.values())):
+                    if self._stop.is_set() or len(running) == number:
+                        break
+                    left.remove((view, lag))
+                    if view.name not in waiting and self._schedule.is_free(
+                        view, time.monotonic()
+                    ):
+                        inherit = inheritable_thread_target(self._spark)
+                        refresh = threads.submit(inherit(self._refresh), view, lag)
+                        running[refresh] = view.name
+                for ended in wait(running, return_when=FIRST_COMPLETED).done:
+                    del running[ended]
+                    self._report(ended.result())
+
+    def _refresh(self, view: View, lag: float) -> str:
+        """Refresh a view, and return the line to report."""
         name = view.name
         try:
             self._spark.sql(f"REFRESH MATERIALIZED VIEW {view.sql}").collect()
         except Exception as error:
             if _condition(error) == RUNNING_ELSEWHERE:
                 self._schedule.left(name, lag, time.monotonic())
-                self._report(f"{name}: refreshed by another process")
-                return
+                return f"{name}: refreshed by another process"
             pause = self._schedule.failed(name, time.monotonic())
             count = self._schedule.attempts(name).failures
-            self._report(f"{name}: failed ({count}), again in {pause:g} s: {_line(error)}")
-            return
+            return f"{name}: failed ({count}), again in {pause:g} s: {_line(error)}"
         self._schedule.succeeded(name)
         last = self._spark.sql(f"SHOW REFRESHES OF {view.sql}").head()
-        if last is not None:
-            counts = [
-                f"{rows} rows {what}"
-                for what, rows in [
-                    ("read", last.rows_read),
-                    ("written", last.rows_written),
-                    ("retracted", last.rows_retracted),
-                ]
-                if rows is not None
+        if last is None:
+            return f"{name}: refreshed, lag {lag:g} s"
+        counts = [
+            f"{rows} rows {what}"
+            for what, rows in [
+                ("read", last.rows_read),
+                ("written", last.rows_written),
+                ("retracted", last.rows_retracted),
             ]
-            what = ", ".join([last.mode, *counts])
-            self._report(f"{name}: {what} in {last.seconds:.1f} s, lag {lag:g} s")
+            if rows is not None
+        ]
+        what = ", ".join([last.mode, *counts])
+        return f"{name}: {what} in {last.seconds:.1f} s, lag {lag:g} s"
 
     def _views(self) -> list[View]:
         databases = self._databases

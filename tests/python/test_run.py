@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
-from threading import Event, Thread
+from threading import Barrier, Event, Thread
 
 import pytest
 from pyspark.sql import SparkSession
@@ -23,6 +23,7 @@ import share
 from processes import SOURCE, WITH_JAR
 from spark_changelog import run
 from spark_changelog._schedule import Schedule, View
+from spark_changelog.run import _Runner
 
 
 def view(
@@ -118,6 +119,25 @@ def test_what_a_view_reads_is_due_just_before_it() -> None:
     assert schedule.due(views, now=0) == set()
 
 
+def test_views_that_read_no_unfinished_view_may_start() -> None:
+    views = [
+        (view("a", 10), 10.0),
+        (view("b", 10, reads=("a",)), 10.0),
+        (view("c", 10, reads=("x",)), 10.0),
+        (view("d", 10, reads=("b", "c")), 10.0),
+    ]
+
+    def startable(left: str, *running: str) -> str:
+        pairs = [pair for pair in views if pair[0].name in left]
+        return "".join(view.name for view, _ in Schedule().startable(pairs, set(running)))
+
+    assert startable("abcd") == "ac"
+    assert startable("bcd", "a") == "c"
+    assert startable("bd", "c") == "b"
+    assert startable("d", "c") == ""
+    assert startable("d") == "d"
+
+
 @pytest.fixture
 def views(spark: SparkSession) -> Iterator[None]:
     """Create a view, a downstream view, and a view with a failing query."""
@@ -169,6 +189,61 @@ def test_views_are_kept_and_one_that_fails_is_told_and_tried_again(spark: SparkS
     assert wrong.failures == 2
     assert "CHANGELOG_CHANGE_TYPE_UNKNOWN" in wrong.failure
     assert states["default.all_owed"].lag_seconds == 1
+
+
+def test_views_that_do_not_read_each_other_are_refreshed_side_by_side(
+    spark: SparkSession,
+) -> None:
+    names = ["one", "two", "three", "both"]
+    spark.sql("CREATE TABLE kept_orders (customer STRING, amount INT) USING json")
+    lag = "USING parquet TBLPROPERTIES ('changelog.lag' = '1 second') AS"
+    for name in names[:3]:
+        spark.sql(
+            f"CREATE MATERIALIZED VIEW {name} {lag} "
+            f"SELECT amount AS {name} FROM STREAM kept_orders"
+        )
+    spark.sql(
+        f"CREATE MATERIALIZED VIEW both {lag} SELECT one, two FROM one JOIN two ON one = two"
+    )
+    spark.sql("INSERT INTO kept_orders VALUES ('Ada', 3), ('Ben', 4)")
+    spark.conf.set("spark.sql.changelog.views.refreshThreads", 2)
+    spark.sparkContext.setLocalProperty("spark.scheduler.pool", "nightly")
+    running: set[str] = set()
+    seen: list[frozenset[str]] = []
+    meeting = Barrier(2, timeout=60)
+
+    class Watched(_Runner):
+        def _refresh(self, view: View, lag: float) -> str:
+            running.add(view.name)
+            if view.name != "default.both" and len(seen) < 2:
+                meeting.wait()
+            seen.append(frozenset(running))
+            assert spark.sparkContext.getLocalProperty("spark.scheduler.pool") == "nightly"
+            line = super()._refresh(view, lag)
+            running.remove(view.name)
+            return line
+
+    stop = Event()
+    lines: list[str] = []
+
+    def report(line: str) -> None:
+        lines.append(line)
+        if "default.both: " in line:
+            stop.set()
+
+    try:
+        Watched(spark, ["default"], None, stop, report).run(0.5)
+        assert spark.sql("SELECT * FROM both ORDER BY one").collect() == [(3, 3), (4, 4)]
+    finally:
+        spark.conf.unset("spark.sql.changelog.views.refreshThreads")
+        spark.sparkContext.setLocalProperty("spark.scheduler.pool", None)
+        for name in reversed(names):
+            spark.sql(f"DROP MATERIALIZED VIEW {name}")
+        spark.sql("DROP TABLE kept_orders")
+    assert max(len(names) for names in seen) == 2
+    assert not any({"default.both", "default.one"} <= names for names in seen)
+    assert not any({"default.both", "default.two"} <= names for names in seen)
+    assert not any("failed" in line for line in lines)
 
 
 @contextmanager
