@@ -58,6 +58,16 @@ trait RestoredRowsTests extends FollowedViewTest {
     checkSecond(rowsRead = Some(1))
   }
 
+  testEach("a view that is put back to the rows of its first query is known as its own writer") {
+    deliver("+I 1 Ada 30", "+I 2 Ben 20")
+    create(totals)
+    run("CREATE SAVEPOINT s OF MATERIALIZED VIEW v")
+    assert(changesOf(run("RESTORE MATERIALIZED VIEW v TO SAVEPOINT s")).isEmpty)
+    refresh()
+    deliver("-D 2 Ben 20")
+    assert(changesOf(refresh()) == Seq("-customer:Ben,n:1,total:20"))
+  }
+
   testEach("columns that the view had then are added") {
     deliver("+I 1 Ada 30", "+I 2 Ben 20")
     create(totals.replace("AS total", "AS total, nullif(max(amount), 20) AS most"))

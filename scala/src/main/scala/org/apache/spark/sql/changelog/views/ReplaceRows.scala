@@ -61,16 +61,19 @@ private[views] class ReplaceRows(
       staged: KeptView,
       rows: DataFrame,
       how: Replacement,
-      queryId: Option[String] = None): Unit = how match {
-    case _: Replacement.DifferingRows | _: Replacement.RowsWhere =>
-      val before = storage.version(staged)
-      storage.replace(staged, rows, how, queryId)
-      // The rows are visible even if a user has switched off the table's change feed.
-      try reportChanges(storage.changes(staged, before + 1, None))
-      catch { case NonFatal(_) => reportAllRows(staged) }
-    case _ =>
-      storage.replace(staged, rows, how, queryId)
-      reportAllRows(staged)
+      queryId: Option[String] = None): Unit = {
+    how match {
+      case _: Replacement.DifferingRows | _: Replacement.RowsWhere =>
+        val before = storage.version(staged)
+        storage.replace(staged, rows, how, queryId)
+        // The rows are visible even if a user has switched off the table's change feed.
+        try reportChanges(storage.changes(staged, before + 1, None))
+        catch { case NonFatal(_) => reportAllRows(staged) }
+      case _ =>
+        storage.replace(staged, rows, how, queryId)
+        reportAllRows(staged)
+    }
+    report.shows(storage.lastVersion(staged))
   }
 
   /** Writes the first rows of an empty view. */
