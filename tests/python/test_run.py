@@ -236,7 +236,7 @@ def test_views_that_do_not_read_each_other_are_refreshed_side_by_side(
         assert spark.sql("SELECT * FROM both ORDER BY one").collect() == [(3, 3), (4, 4)]
     finally:
         spark.conf.unset("spark.sql.changelog.views.refreshThreads")
-        spark.sparkContext.setLocalProperty("spark.scheduler.pool", None)
+        spark.sparkContext.setLocalProperty("spark.scheduler.pool", None)  # type: ignore[arg-type]
         for name in reversed(names):
             spark.sql(f"DROP MATERIALIZED VIEW {name}")
         spark.sql("DROP TABLE kept_orders")
