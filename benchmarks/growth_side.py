@@ -40,6 +40,7 @@ OPERATORS = {
     "normalize": "SELECT id, v FROM t WHERE v % 10 < 9",
     "distinct": "SELECT k, count(DISTINCT v) AS n FROM t GROUP BY k",
     "replay": "SELECT id, k, sum(v) OVER (PARTITION BY k ORDER BY v, id) AS running FROM t",
+    "neighbors": "SELECT id, lead(v) OVER (PARTITION BY k DIV 100 ORDER BY v, id) AS n FROM t",
     "sum": "SELECT k, sum(v) AS total FROM t GROUP BY k",
     "sum of doubles": "SELECT k, sum(CAST(v AS DOUBLE)) AS total FROM t GROUP BY k",
     "filter": "SELECT id, v FROM t WHERE v % 10 < 9",

@@ -93,7 +93,7 @@ class ChangelogReplayPlanSuite extends AnyFunSuite with ChangelogSession {
 
   test("windows over the same partitions keep their rows once") {
     val planned = plan("""SELECT *, sum(n) OVER (PARTITION BY g ORDER BY x) AS s,
-        |  lag(n) OVER (PARTITION BY g ORDER BY at) AS before,
+        |  rank() OVER (PARTITION BY g ORDER BY at) AS place,
         |  max(x) OVER (PARTITION BY g) AS most
         |FROM t""".stripMargin)
     assert(exchanges(planned) == 1 && stateful(planned).size == 1, planned)

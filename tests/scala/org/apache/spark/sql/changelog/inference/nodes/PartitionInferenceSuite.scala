@@ -31,7 +31,7 @@ class PartitionInferenceSuite extends InferenceTest {
     changelog("t", "id INT, g STRING, v INT", All, key = Seq("id"))
     def windows(other: String) = {
       val root = infer(s"""SELECT id, sum(v) OVER (PARTITION BY g ORDER BY v) AS s,
-        |  lag(v) OVER (PARTITION BY $other ORDER BY id) AS l FROM t""".stripMargin)
+        |  ntile(2) OVER (PARTITION BY $other ORDER BY id) AS l FROM t""".stripMargin)
       val upper = find(root, "ChangelogWindow")
       Seq(upper, find(upper.children.head, "ChangelogWindow"))
     }
@@ -41,6 +41,19 @@ class PartitionInferenceSuite extends InferenceTest {
         "recompute touched partitions, over the rows of the window below",
         "recompute touched partitions"))
     assert(windows("g, id").map(_.state.size) == Seq(1, 1))
+  }
+
+  test("functions of near rows are computed again around changed rows") {
+    changelog("t", "id INT, g STRING, v INT", All, key = Seq("id"))
+    def strategy(call: String): Option[String] =
+      find(infer(s"SELECT id, $call AS x FROM t"), "ChangelogWindow").strategy
+    val near = Some("recompute the rows around changed rows")
+    assert(strategy("lag(v, 3) OVER (PARTITION BY g ORDER BY v)") == near)
+    assert(strategy("sum(v) OVER (ORDER BY v ROWS BETWEEN 1 PRECEDING AND 2 FOLLOWING)") == near)
+    val all = Some("recompute touched partitions")
+    assert(strategy("lag(v) IGNORE NULLS OVER (PARTITION BY g ORDER BY v)") == all)
+    assert(strategy("lag(v, 1000) OVER (PARTITION BY g ORDER BY v)") == all)
+    assert(strategy("sum(v) OVER (ORDER BY v ROWS 2 PRECEDING), rank() OVER (ORDER BY v)") == all)
   }
 
   test("a window function over new rows changes rows all the same") {

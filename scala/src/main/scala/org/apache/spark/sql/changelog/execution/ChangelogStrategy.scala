@@ -93,6 +93,20 @@ class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
         placedBy,
         planLater(replay.child)) :: Nil
 
+    case neighbors: ChangelogNeighbors =>
+      val others = neighbors.columns.filterNot(neighbors.partition.contains)
+      ChangelogNeighborsExec(
+        NeighborsLayout(
+          neighbors.partition,
+          neighbors.columns,
+          neighbors.inputKind,
+          RowOrder(neighbors.order, others)),
+        neighbors.reach,
+        neighbors.segment,
+        neighbors.outputKind,
+        Some(stateOf(neighbors.operatorId, neighbors.partition)),
+        planLater(neighbors.child)) :: Nil
+
     case running: ChangelogRunning =>
       ChangelogRunningExec(
         running.partition,

@@ -8,8 +8,10 @@ import org.apache.spark.sql.catalyst.expressions.aggregate.{
   AggregateExpression, DeclarativeAggregate
 }
 import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types.AnyTimestampType
 
+import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.inference.times.EventTime
 
 /**
@@ -83,10 +85,51 @@ object WindowStack {
 
   /** Whether `plan` is a window over the stored rows of the window below. */
   def sharesRows(plan: LogicalPlan): Boolean = plan match {
+    case Window(_, _, _, BoundedWindow(_), _) => false
     case Window(_, partition, _, below: Window, _) =>
       partition.size == below.partitionSpec.size &&
       partition.zip(below.partitionSpec).forall { case (one, other) => one.semanticEquals(other) }
     case _ => false
+  }
+}
+
+/**
+ * BoundedWindow: window functions over rows up to a fixed distance from the current row. A change affects only the
+ * results of the rows around it.
+ */
+object BoundedWindow {
+
+  /** Partitions with a larger distance are recomputed as a whole. */
+  private val LongestReach = 32
+
+  /** Returns the distance in rows, if the state of `window` neither expires nor has a watermark. */
+  def unapply(window: LogicalPlan): Option[Int] = window match {
+    case Window(functions, partition, _, _, _)
+        if !partition.exists(EventTime.columnOf(_).isDefined) &&
+          SQLConf.get.getConf(ChangelogConf.STATE_TTL) == 0 =>
+      val reaches = functions.flatMap(RunningWindow.calls).map(reach)
+      Option.when(reaches.forall(_.isDefined))(reaches.flatten.max).filter(_ <= LongestReach)
+    case _ => None
+  }
+
+  private def reach(call: WindowExpression): Option[Int] =
+    (call.windowFunction, call.windowSpec.frameSpecification) match {
+      case (function: FrameLessOffsetWindowFunction, _) =>
+        if (function.ignoreNulls) None else distance(function.offset)
+      case (_, SpecifiedWindowFrame(RowFrame, lower, upper)) =>
+        for (before <- distance(lower); after <- distance(upper)) yield math.max(before, after)
+      case _ => None
+    }
+
+  private def distance(bound: Expression): Option[Int] = bound match {
+    case CurrentRow => Some(0)
+    case _: SpecialFrameBoundary => None
+    case constant if constant.foldable =>
+      constant.eval() match {
+        case rows: Int => Some(math.abs(rows)).filter(_ >= 0)
+        case _ => None
+      }
+    case _ => None
   }
 }
 

@@ -74,6 +74,46 @@ case class ChangelogReplay(
 }
 
 /**
+ * Stores the rows of each partition in order, and emits the old and new rows around changed rows. A window of Spark
+ * computes the old and the new result from these rows.
+ *
+ * @param reach
+ *   the distance in rows up to which a result depends on other rows
+ * @param segment
+ *   the number of a contiguous part of the partition
+ * @param outputKind
+ *   the version of a row: `-D` for the old one, `+I` for the new one
+ */
+case class ChangelogNeighbors(
+    partition: Seq[Attribute],
+    order: Seq[SortOrder],
+    reach: Int,
+    inputKind: Option[Attribute],
+    segment: Attribute,
+    outputKind: Attribute,
+    operatorId: Long,
+    child: LogicalPlan)
+    extends UnaryNode
+    with KeepsState {
+
+  /** The columns of rows. */
+  def columns: Seq[Attribute] = RowKind.without(inputKind, child.output)
+
+  override def output: Seq[Attribute] = columns :+ segment :+ outputKind
+
+  override def producedAttributes: AttributeSet = AttributeSet(Seq(segment, outputKind))
+
+  /** A row is stored with all columns. */
+  @transient override lazy val references: AttributeSet = child.outputSet
+
+  /** The output has complete segments, as Spark's batch operators require. */
+  override def isStreaming: Boolean = false
+
+  override protected def withNewChildInternal(newChild: LogicalPlan): ChangelogNeighbors =
+    copy(child = newChild)
+}
+
+/**
  * Computes a plan of Spark's nodes twice, over the new and the old rows of groups. Used if
  * results do not name the version of their rows.
  *

@@ -124,20 +124,20 @@ final case class JoinLayout(sides: Seq[JoinSideLayout]) {
 object JoinLayout {
   val Names: IndexedSeq[String] = IndexedSeq("left", "right")
 
-  private[join] def struct(columns: Seq[Expression]): StructType =
+  private[execution] def struct(columns: Seq[Expression]): StructType =
     StateColumns(columns.map { column =>
       nameOf(column) -> plain(column.dataType)
     })
 
   /** Returns the column's name, without the normalization of its value. */
-  private[join] def nameOf(column: Expression): String =
+  private[execution] def nameOf(column: Expression): String =
     DescribeNode.expression(column.transform {
       case CollationKey(child) => child
       case other => SparkRules.withoutNormalization(other)
     })
 
   /** Returns the type of values in state. Texts lose their collation and are stored by their bytes. */
-  private[join] def plain(dataType: DataType): DataType = dataType.transformRecursively {
+  private[execution] def plain(dataType: DataType): DataType = dataType.transformRecursively {
     case _: StringType => StringType
   }
 }

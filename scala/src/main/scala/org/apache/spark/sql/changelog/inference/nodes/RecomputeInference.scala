@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 
 import org.apache.spark.sql.changelog.inference.times.EventTime
 import org.apache.spark.sql.changelog.inference.{
-  DescribeNode, GroupedMap, InferenceErrors, RunningWindow, WindowStack
+  BoundedWindow, DescribeNode, GroupedMap, InferenceErrors, RunningWindow, WindowStack
 }
 import org.apache.spark.sql.changelog.plans.{RecursiveQuery, StateTable}
 import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
@@ -17,6 +17,8 @@ import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
  * Infers the changes of nodes that compute over whole partitions: window functions and grouped
  * maps. The operator stores the rows, and compares the old and new results of each changed
  * partition. All row kinds are therefore possible for every input.
+ *
+ * Window functions over rows up to a fixed distance are computed again for the rows around changed rows only.
  *
  * In append mode, a grouped map by event time emits results once, after the watermark closes the
  * group. Running window functions over insert-only input emit row by row, after the watermark
@@ -55,6 +57,7 @@ object RecomputeInference extends NodeInference {
       Decision(
         Seq(Demand.bothImagesFor(plan)),
         Some(s"$RecomputeTouched, over the rows of the window below"))
+    case window @ BoundedWindow(_) => keepOrder(node, window.asInstanceOf[Window])
     case plan =>
       keepRows(
         node,
@@ -63,6 +66,16 @@ object RecomputeInference extends NodeInference {
           case limit: WindowGroupLimit => limit.partitionSpec
         })
   }
+
+  private def keepOrder(node: InferredNode, window: Window): Decision = Decision(
+    Seq(Demand.bothImagesFor(node.plan)),
+    Some("recompute the rows around changed rows"),
+    Seq(
+      StateTable(
+        "rows",
+        window.partitionSpec.map(DescribeNode.expression) :+ "run",
+        "rows in order",
+        StateTable.unbounded)))
 
   private def keepBuffers(window: Window, time: Attribute): Decision = {
     val partition = window.partitionSpec.map(DescribeNode.expression)

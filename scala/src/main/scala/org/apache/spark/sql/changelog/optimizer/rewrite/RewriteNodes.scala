@@ -225,6 +225,7 @@ private[optimizer] object KnownResult {
         val sides = Seq(join.leftSide, join.rightSide)
         sides.forall(_.form != SideForm.Nothing) &&
         preserved(join).forall(side => isAlwaysKept(side.key, join.matchesNull))
+      case _: ChangelogNeighbors => true
       // Sessions may be stored as buffers instead of rows.
       case replay: ChangelogReplay => !replay.emitsClosed && !groupsSessions(node)
       case _ => false

@@ -8,9 +8,11 @@ import org.apache.spark.sql.catalyst.expressions.aggregate.{
   AggregateExpression, DeclarativeAggregate
 }
 import org.apache.spark.sql.catalyst.plans.logical._
-import org.apache.spark.sql.types.BooleanType
+import org.apache.spark.sql.types.{BooleanType, IntegerType}
 
-import org.apache.spark.sql.changelog.inference.{AnnotatedPlan, RunningWindow, WindowStack}
+import org.apache.spark.sql.changelog.inference.{
+  AnnotatedPlan, BoundedWindow, RunningWindow, WindowStack
+}
 import org.apache.spark.sql.changelog.plans._
 import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
 
@@ -23,6 +25,9 @@ import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
  *                                       +- ChangelogReplay [g] [ts]
  *                                          +- t  [I,UB,UA,D]
  * }}}
+ *
+ * Functions over rows up to a fixed distance are computed for the rows around changed rows only: a
+ * `ChangelogNeighbors` takes the place of the `ChangelogReplay`, and numbers the contiguous parts.
  *
  * Rows that are equal in both versions cancel out. If the consumer replaces rows by a key, the
  * remaining changes are netted by the key too.
@@ -50,20 +55,37 @@ private[optimizer] object WindowRewrite extends NodeRewrite {
     val partition = NodeRewrite.partitionColumns(windows.head.partitionSpec, inputs.head)
     val rows =
       Project(inputs.head.output ++ partition.collect { case made: Alias => made }, inputs.head)
-    val replay = ChangelogReplay(
-      partition.map(_.toAttribute),
-      windows.head.orderSpec.filterNot(_.child.foldable),
-      session = None,
-      dropsLate = true,
-      emitsClosed = false,
-      RowKind.find(inputs.head.output),
-      opening = None,
-      RowKind.newAttribute(),
-      ids.next(),
-      if (rows.output == inputs.head.output) inputs.head else rows)
-    val lowest = versioned(windows.head, replay, replay)
-    val computed = windows.tail.foldLeft(lowest) { (below, window) =>
-      versioned(window, replay, sorted(window, replay, below))
+    val stored = if (rows.output == inputs.head.output) inputs.head else rows
+    val order = windows.head.orderSpec.filterNot(_.child.foldable)
+    val computed = windows match {
+      case Seq(window @ BoundedWindow(reach)) =>
+        val neighbors = ChangelogNeighbors(
+          partition.map(_.toAttribute),
+          order,
+          reach,
+          RowKind.find(inputs.head.output),
+          AttributeReference("_segment", IntegerType, nullable = false)(),
+          RowKind.newAttribute(),
+          ids.next(),
+          stored)
+        val by = neighbors.partition :+ neighbors.segment :+ neighbors.outputKind
+        versioned(window, by, neighbors)
+      case _ =>
+        val replay = ChangelogReplay(
+          partition.map(_.toAttribute),
+          order,
+          session = None,
+          dropsLate = true,
+          emitsClosed = false,
+          RowKind.find(inputs.head.output),
+          opening = None,
+          RowKind.newAttribute(),
+          ids.next(),
+          stored)
+        val by = replay.partition :+ replay.outputKind
+        windows.tail.foldLeft(versioned(windows.head, by, replay)) { (below, window) =>
+          versioned(window, by, sorted(window, by, below))
+        }
     }
     val result = NodeRewrite.select(computed, node.plan.output, withKind = true)
     val changed = ChangelogConsolidate(
@@ -87,21 +109,21 @@ private[optimizer] object WindowRewrite extends NodeRewrite {
     }
   }
 
-  /** Returns the window over both versions of each partition's rows. */
-  private def versioned(window: Window, replay: ChangelogReplay, child: LogicalPlan): Window = {
-    val partition = partitionOf(replay)
+  /**
+   * Returns the window over both versions of each partition's rows.
+   *
+   * @param partition
+   *   the columns of a version of a partition, with equal bytes for equal values
+   */
+  private def versioned(window: Window, partition: Seq[Attribute], child: LogicalPlan): Window = {
     val functions = window.windowExpressions.map(_.transform { case function: WindowExpression =>
       function.copy(windowSpec = function.windowSpec.copy(partitionSpec = partition))
     }.asInstanceOf[NamedExpression])
     window.copy(windowExpressions = functions, partitionSpec = partition, child = child)
   }
 
-  /** Returns the partitioning columns of the replay, with equal bytes for equal values. */
-  private def partitionOf(replay: ChangelogReplay): Seq[Expression] =
-    replay.partition :+ replay.outputKind
-
-  private def sorted(window: Window, replay: ChangelogReplay, child: LogicalPlan): Sort = {
-    val order = partitionOf(replay).map(SortOrder(_, Ascending)) ++ window.orderSpec
+  private def sorted(window: Window, partition: Seq[Attribute], child: LogicalPlan): Sort = {
+    val order = partition.map(SortOrder(_, Ascending)) ++ window.orderSpec
     val ties = comparable(child.output).map(SortOrder(_, Ascending))
     Sort(order ++ ties, global = false, child)
   }

@@ -198,7 +198,8 @@ final case class TemporalSideLayout(
     columns: Seq[Attribute],
     joined: TemporalSide,
     isForward: Boolean,
-    ties: Seq[SortOrder]) {
+    ties: Seq[SortOrder])
+    extends OrderedSide {
 
   val name: String = JoinLayout.Names(number)
 
@@ -206,14 +207,15 @@ final case class TemporalSideLayout(
 
   def time: Attribute = joined.time
 
+  override def kind: Option[Attribute] = joined.kind
+
   val timeOrdinal: Int = columns.indexWhere(_.exprId == time.exprId)
 
   // the first of several rows with equal times is the best, as in the rest of the code
   private val bestFirst: Seq[SortOrder] =
     RowOrder(SortOrder(time, if (isForward) Ascending else Descending) +: ties, columns)
 
-  /** The part of the storage order that Spark can sort by. */
-  val order: Seq[SortOrder] = bestFirst.map { order =>
+  override val order: Seq[SortOrder] = bestFirst.map { order =>
     val direction = if (order.direction == Ascending) Descending else Ascending
     val nulls = if (order.nullOrdering == NullsFirst) NullsLast else NullsFirst
     SortOrder(order.child, direction, nulls, Nil)
@@ -236,7 +238,8 @@ final case class TemporalSideLayout(
  * }}}
  * A single run has number 0 and needs no directory. `counts` is NULL if each row has a single copy.
  */
-final case class TemporalJoinLayout(left: TemporalSideLayout, right: TemporalSideLayout) {
+final case class TemporalJoinLayout(left: TemporalSideLayout, right: TemporalSideLayout)
+    extends OrderedLayout {
   private val sides = Seq(left, right)
 
   val keySchema: StructType = {
@@ -244,9 +247,13 @@ final case class TemporalJoinLayout(left: TemporalSideLayout, right: TemporalSid
     StateColumns((("table" -> ByteType) +: joinKey) :+ ("run" -> LongType))
   }
 
-  val valueSchema: StructType = StateColumns(
+  override val valueSchema: StructType = StateColumns(
     sides.map(side => side.name -> ArrayType(side.struct, containsNull = false)) :+
       ("counts" -> ArrayType(LongType, containsNull = false)))
+
+  override val numSides: Int = 2
+
+  override def rowsKey: Seq[BoundReference] = joinKey
 
   /** The columns of a join key. */
   val joinKey: Seq[BoundReference] =

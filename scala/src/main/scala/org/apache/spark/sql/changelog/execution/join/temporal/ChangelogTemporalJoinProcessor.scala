@@ -24,7 +24,7 @@ import org.apache.spark.sql.changelog.execution.join.JoinOutput
  *   whether rows are emitted on arrival, not when they are final
  */
 private[temporal] final class ChangelogTemporalJoinProcessor(
-    rows: OrderedRows,
+    rows: OrderedRows[TemporalSideLayout],
     order: Comparator[UnsafeRow],
     versions: KeyVersions,
     condition: Option[BasePredicate],
@@ -42,7 +42,7 @@ private[temporal] final class ChangelogTemporalJoinProcessor(
   private var at = 0
   // the first row of the next run
   private var until: UnsafeRow = _
-  private var rewrite: OrderedRows#Rewrite = _
+  private var rewrite: OrderedRows[TemporalSideLayout]#Rewrite = _
 
   /** Starts a join key with all changes of left rows. `versions` already has the changes of versions. */
   def begin(key: UnsafeRow, changes: OrderedChanges): Unit = {

@@ -12,13 +12,13 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.util.{ArrayData, GenericArrayData}
 import org.apache.spark.sql.execution.streaming.state.StateStore
-import org.apache.spark.sql.types.{ByteType, LongType}
+import org.apache.spark.sql.types.{ByteType, LongType, StructType}
 
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.execution.ChangeMetrics
 
 /**
- * Stores the rows of a side and join key in order, divided into runs that are read and written as a whole.
+ * Stores the rows of a side and key in order, divided into runs that are read and written as a whole.
  * Finding a row thus reads only a directory of runs and a single run.
  *
  * Call for each join key: [[load]], then read and rewrite runs, and finally [[save]].
@@ -26,17 +26,17 @@ import org.apache.spark.sql.changelog.execution.ChangeMetrics
  * @param rewritesDirectory
  *   whether the directory is written with every run, so that its TTL does not end earlier
  */
-private[temporal] final class OrderedRows(
-    layout: TemporalJoinLayout,
-    val side: TemporalSideLayout,
+private[execution] final class OrderedRows[Side <: OrderedSide](
+    layout: OrderedLayout,
+    val side: Side,
     store: StateStore,
     rewritesDirectory: Boolean,
     metrics: ChangeMetrics) {
   private val numColumns = side.columns.size
   private val keyOf = UnsafeProjection.create(
     BoundReference(0, ByteType, nullable = false) +:
-      layout.joinKey.map(part => part.copy(ordinal = part.ordinal + 1)) :+
-      BoundReference(layout.joinKey.size + 1, LongType, nullable = false))
+      layout.rowsKey.map(part => part.copy(ordinal = part.ordinal + 1)) :+
+      BoundReference(layout.rowsKey.size + 1, LongType, nullable = false))
   private val valueOf =
     UnsafeProjection.create(layout.valueSchema.zipWithIndex.map { case (field, ordinal) =>
       BoundReference(ordinal, field.dataType, nullable = true)
@@ -45,7 +45,7 @@ private[temporal] final class OrderedRows(
   private val number = new GenericInternalRow(1)
   private val tableAndKey = new JoinedRow
   private val keyRow = new JoinedRow
-  private val valueRow = new GenericInternalRow(3)
+  private val valueRow = new GenericInternalRow(layout.numSides + 1)
 
   private var joinKey: InternalRow = _
   private val bounds = new mutable.ArrayBuffer[UnsafeRow]
@@ -59,12 +59,12 @@ private[temporal] final class OrderedRows(
     bounds.clear()
     numbers.clear()
     isChanged = false
-    val directory = store.get(stateKey(side.number + 2, 0))
+    val directory = store.get(stateKey(side.number + layout.numSides, 0))
     isListed = directory != null
     if (isListed) {
       val record = directory.copy()
       val firsts = record.getArray(side.number)
-      val listed = record.getArray(2)
+      val listed = record.getArray(layout.numSides)
       (0 until firsts.numElements()).foreach { index =>
         bounds += rowAt(firsts, index)
         numbers += listed.getLong(index)
@@ -89,7 +89,7 @@ private[temporal] final class OrderedRows(
       val rows = record.getArray(side.number)
       val size = rows.numElements()
       val counts =
-        if (record.isNullAt(2)) Array.fill(size)(1L) else record.getArray(2).toLongArray()
+        if (record.isNullAt(layout.numSides)) Array.fill(size)(1L) else record.getArray(layout.numSides).toLongArray()
       new SortedRun(Array.tabulate(size)(rowAt(rows, _)), counts)
     }
   }
@@ -112,9 +112,9 @@ private[temporal] final class OrderedRows(
       if (isNeeded) {
         // the first run's bound is not used
         if (bounds.head == null) bounds(0) = bounds(1)
-        put(side.number + 2, 0, bounds, new GenericArrayData(numbers.toArray))
+        put(side.number + layout.numSides, 0, bounds, new GenericArrayData(numbers.toArray))
       } else if (isListed) {
-        store.remove(stateKey(side.number + 2, 0))
+        store.remove(stateKey(side.number + layout.numSides, 0))
         metrics.removed += 1
       }
     }
@@ -134,8 +134,7 @@ private[temporal] final class OrderedRows(
       rows: mutable.ArrayBuffer[UnsafeRow],
       counts: ArrayData): Unit = {
     valueRow.update(side.number, new GenericArrayData(rows.toArray[Any]))
-    valueRow.update(1 - side.number, null)
-    valueRow.update(2, counts)
+    valueRow.update(layout.numSides, counts)
     store.put(stateKey(tableNumber, run), valueOf(valueRow))
     metrics.updated += 1
   }
@@ -178,23 +177,49 @@ private[temporal] final class OrderedRows(
   }
 }
 
-private[temporal] object OrderedRows {
+private[execution] object OrderedRows {
 
   /** The maximum number of rows in a run. */
   val RunSize = 128
 }
 
+/** The state columns of rows in order, of one side or of several. */
+private[execution] trait OrderedLayout {
+
+  /** The key columns of the rows, between the number of the table and the number of the run. */
+  def rowsKey: Seq[BoundReference]
+
+  /** The rows of each side, then the number of copies of each row. */
+  def valueSchema: StructType
+
+  def numSides: Int
+}
+
+/** One side of rows in order. */
+private[execution] trait OrderedSide {
+  def number: Int
+
+  /** The columns of a row, without row kind. */
+  def columns: Seq[Attribute]
+
+  /** The row kind of changes, or None for an insert-only input. */
+  def kind: Option[Attribute]
+
+  /** The part of the storage order that Spark can sort by. */
+  def order: Seq[SortOrder]
+}
+
 /** Rows in order, with the number of copies of each. */
-private[temporal] final class SortedRun(val rows: Array[UnsafeRow], val counts: Array[Long]) {
+private[execution] final class SortedRun(val rows: Array[UnsafeRow], val counts: Array[Long]) {
   def size: Int = rows.length
 }
 
-private[temporal] object SortedRun {
+private[execution] object SortedRun {
   val empty: SortedRun = new SortedRun(Array.empty, Array.empty)
 }
 
 /** The change in the number of copies of a row. */
-private[temporal] final case class NetChange(row: UnsafeRow, delta: Long)
+private[execution] final case class NetChange(row: UnsafeRow, delta: Long)
 
 /**
  * Nets the changes of a side and join key, which arrive in order.
@@ -202,13 +227,13 @@ private[temporal] final case class NetChange(row: UnsafeRow, delta: Long)
  * @param input
  *   the columns of the changes, including the row kind
  */
-private[temporal] final class OrderedChanges(
-    side: TemporalSideLayout,
+private[execution] final class OrderedChanges(
+    side: OrderedSide,
     input: Seq[Attribute],
     order: Comparator[UnsafeRow]) {
   private val columnsOf = UnsafeProjection.create(side.columns, input)
   private val sorted = RowOrdering.create(side.order, side.columns)
-  private val kindOrdinal = RowKind.ordinal(side.joined.kind, input)
+  private val kindOrdinal = RowKind.ordinal(side.kind, input)
 
   private var changes: Iterator[InternalRow] = Iterator.empty
   private val ready = new ArrayDeque[NetChange]
@@ -263,5 +288,117 @@ private[temporal] final class OrderedChanges(
         .sortWith((a, b) => order.compare(a._1, b._1) < 0)
         .foreach { case (row, delta) => ready.add(NetChange(row, delta)) }
     }
+  }
+}
+
+/** The rows of a run, with the number of copies of each before and after a batch. */
+private[execution] final class ChangedRun(
+    val rows: Array[UnsafeRow],
+    val before: Array[Long],
+    val after: Array[Long])
+
+/**
+ * The runs of a key before and after a batch.
+ *
+ * Call for each key: [[load]] with the batch's changes, then read runs, and finally [[save]].
+ *
+ * @param isKept
+ *   whether a row is stored
+ * @param note
+ *   called for each row of a changed run, with its number of copies before and after
+ */
+private[execution] final class ChangedRuns(
+    rows: OrderedRows[_ <: OrderedSide],
+    order: Comparator[UnsafeRow],
+    isKept: UnsafeRow => Boolean,
+    note: (UnsafeRow, Long, Long) => Unit) {
+  private val runs = mutable.TreeMap.empty[Int, ChangedRun]
+  private var cachedRun = -1
+  private var cached: ChangedRun = _
+
+  /** Loads a key and its changes. */
+  def load(key: UnsafeRow, changes: OrderedChanges): Unit = {
+    view(key)
+    var run = 0
+    while (changes.first != null) {
+      val isLast = run >= rows.numRuns - 1
+      if (isLast || order.compare(changes.first.row, rows.bound(run + 1)) < 0) {
+        runs(run) = merged(run, changes, if (isLast) null else rows.bound(run + 1))
+      }
+      run += 1
+    }
+  }
+
+  /** Loads a key without changes. */
+  def view(key: UnsafeRow): Unit = {
+    rows.load(key)
+    runs.clear()
+    cachedRun = -1
+  }
+
+  /** The numbers of the changed runs, in order. */
+  def changed: Iterable[Int] = runs.keys
+
+  def isChanged(run: Int): Boolean = runs.contains(run)
+
+  /** The number of runs before the batch, and at least one with changes. */
+  def size: Int = if (runs.isEmpty) rows.numRuns else math.max(1, rows.numRuns)
+
+  def apply(run: Int): ChangedRun = runs.getOrElse(
+    run, {
+      if (cachedRun != run) {
+        val stored = rows.read(run)
+        cached = new ChangedRun(stored.rows, stored.counts, stored.counts)
+        cachedRun = run
+      }
+      cached
+    })
+
+  private def merged(run: Int, changes: OrderedChanges, until: UnsafeRow): ChangedRun = {
+    val stored = if (run < rows.numRuns) rows.read(run) else SortedRun.empty
+    val (all, before, after) = (
+      new mutable.ArrayBuffer[UnsafeRow],
+      new mutable.ArrayBuffer[Long],
+      new mutable.ArrayBuffer[Long])
+    def add(row: UnsafeRow, count: Long, delta: Long): Unit = {
+      all += row
+      before += count
+      after += count + delta
+      note(row, count, count + delta)
+    }
+    var at = 0
+    def isWithin(change: NetChange) =
+      change != null && (until == null || order.compare(change.row, until) < 0)
+    while (at < stored.size || isWithin(changes.first)) {
+      val change = changes.first
+      val compared =
+        if (!isWithin(change)) -1
+        else if (at == stored.size) 1
+        else order.compare(stored.rows(at), change.row)
+      if (compared < 0) {
+        add(stored.rows(at), stored.counts(at), 0)
+        at += 1
+      } else if (compared == 0) {
+        add(stored.rows(at), stored.counts(at), change.delta)
+        at += 1
+        changes.removeFirst()
+      } else {
+        if (isKept(change.row)) add(change.row, 0, change.delta)
+        changes.removeFirst()
+      }
+    }
+    new ChangedRun(all.toArray, before.toArray, after.toArray)
+  }
+
+  def save(): Unit = {
+    // the last run first, because a rewrite changes the index of later runs
+    runs.toSeq.reverse.foreach { case (run, changed) =>
+      val rewrite = rows.rewrite(run)
+      changed.rows.indices.foreach { index =>
+        if (changed.after(index) != 0) rewrite.add(changed.rows(index), changed.after(index))
+      }
+      rewrite.finish()
+    }
+    rows.save()
   }
 }

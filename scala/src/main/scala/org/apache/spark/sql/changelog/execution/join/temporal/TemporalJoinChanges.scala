@@ -80,7 +80,7 @@ private[temporal] final class TemporalJoinChanges(
   private var isProcessing = false
   private var isForgetting = false
 
-  private def orderedRows(side: TemporalSideLayout): OrderedRows =
+  private def orderedRows(side: TemporalSideLayout): OrderedRows[TemporalSideLayout] =
     new OrderedRows(layout, side, store, rewritesDirectory = ages(side.number), metrics)
 
   override protected def step(): Boolean = {
