@@ -148,6 +148,10 @@ def to_changelog(
     change_type: str | None = None,
     emit: str | None = None,
     count_rows: str | None = None,
+    history: Literal["scd2"] | None = None,
+    history_by: str | None = None,
+    track: str | Sequence[str] | None = None,
+    delete_when: str | None = None,
 ) -> DataFrame:
     """Return the changes of ``df``, with the row kind in a column ``_change_type``.
 
@@ -171,6 +175,16 @@ def to_changelog(
     count_rows : str, optional
         The name of a column with the number of equal rows. Each distinct row is then returned
         once, and the whole row is the key: databases and topics can keep a query without a key.
+    history : {"scd2"}, optional
+        Emit the changes of the history: the versions of each row of ``df``, with the columns
+        ``valid_from``, ``valid_to`` and ``is_current``.
+    history_by : str, optional
+        The column with the time of a version. The rows of ``df`` are then versions of ``key``.
+        By default, a version is valid from the batch that brought it.
+    track : str or sequence of str, optional
+        The columns whose changes start a new version. By default every row is a version.
+    delete_when : str, optional
+        The SQL condition of rows that end the validity of the version before them.
 
     Returns
     -------
@@ -200,6 +214,10 @@ def to_changelog(
         change_type=change_type,
         emit=emit,
         count_rows=count_rows,
+        history=history,
+        history_by=history_by,
+        track=columns(track),
+        delete_when=delete_when,
     )
     # Spark can't explain a streaming query with SQL text at the top.
     return sql(df.sparkSession, select(function), df=df).select("*")

@@ -101,6 +101,8 @@ private[evolution] class CheckArrivalDependence(
   private def reason(why: ArrivalDependence, node: LogicalPlan): String = why match {
     case ArrivalDependence.ExpiresByAge =>
       s"${shown(node)} would start again, and rows deleted by ROW_TTL would return; $WayOut"
+    case ArrivalDependence.KeepsCommits =>
+      s"${shown(node)} would start again, and versions before this batch would be lost"
     case ArrivalDependence.LooksUp =>
       s"${shown(node)} would start again, and join rows with the current table of lookup"
     case ArrivalDependence.ReadsUntrackedTable(table) =>
@@ -117,6 +119,7 @@ private[evolution] class CheckArrivalDependence(
   /** Whether the predecessor has such rows. */
   private def wasReadBefore(why: ArrivalDependence): Boolean = why match {
     case ArrivalDependence.ExpiresByAge => was.lines.exists(_.contains("RowTtl"))
+    case ArrivalDependence.KeepsCommits => was.lines.exists(_.contains("CommitHistory"))
     case ArrivalDependence.LooksUp => was.lines.exists(_.contains("LookupJoin"))
     // A view of Spark's has other names for a table.
     case _: ArrivalDependence.ReadsUntrackedTable => tablesOf(was).exists(tablesOf(is).contains)

@@ -10,14 +10,17 @@ import org.apache.spark.sql.types.StringType
 
 import org.apache.spark.sql.changelog.analysis.ReadStreams
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
-import org.apache.spark.sql.changelog.plans.{Emission, LookupTable, ToChangelog}
+import org.apache.spark.sql.changelog.plans.{
+  Emission, KeyedVersions, LookupTable, ToChangelog
+}
 import org.apache.spark.sql.changelog.{OutputMode, RowKind}
 
 /**
  * The SQL table function `to_changelog`: the changes of a query's result.
  *
  * {{{
- *   to_changelog(TABLE(query) [, mode] [, key] [, change_type] [, emit] [, count_rows])
+ *   to_changelog(TABLE(query) [, mode] [, key] [, change_type] [, emit] [, count_rows]
+ *                [, history] [, history_by] [, track] [, delete_when])
  * }}}
  *
  *   - `mode`: `'retract'` (all row kinds), `'upsert'` (by key, no before images) or `'append'`
@@ -27,6 +30,10 @@ import org.apache.spark.sql.changelog.{OutputMode, RowKind}
  *   - `emit`: when changes are emitted, see [[Emission]]
  *   - `count_rows`: the name of a column with the number of equal rows. Each distinct row is then
  *     returned once, and the whole row is the key
+ *   - `history`: `'scd2'` for the validity of each row of the query, as a version of `key`
+ *   - `history_by`: the column with the time of a version; by default the time of the batch
+ *   - `track`: the columns whose changes start a new version; by default every row starts one
+ *   - `delete_when`: the condition of rows that end the validity of the version before them
  */
 object ToChangelogFunction {
   val Name = "to_changelog"
@@ -37,7 +44,8 @@ object ToChangelogFunction {
   private def build(expressions: Seq[Expression]): LogicalPlan = {
     val arguments = new FunctionArguments(
       Name,
-      Seq("mode", "key", "change_type", "emit", "count_rows"),
+      Seq("mode", "key", "change_type", "emit", "count_rows", "history") ++
+        HistoryFunction.Parameters,
       expressions)
     val emission = arguments.text("emit").fold[Emission](Emission.Changes) { text =>
       Emission.parse(text).getOrElse {
@@ -57,8 +65,25 @@ object ToChangelogFunction {
         "advice" -> ("Rename the reserved column, as with change_type => 'op'. If the column of the query " +
           "holds the change type of its rows, read the rows with from_changelog first."))
     }
-    val query = arguments.text("count_rows").fold(arguments.source)(counted(arguments, _))
-    apply(query, mode, arguments.columns("key"), changeType, emission)
+    val counts = arguments.text("count_rows")
+    arguments.choice("history", Seq("scd2")) match {
+      case Some(_) =>
+        counts.foreach { name =>
+          throw arguments.invalid("count_rows", s"'$name'", "a history has a row per version")
+        }
+        val versions = HistoryFunction(arguments)
+        val key = versions match {
+          case keyed: KeyedVersions => keyed.key
+          case _ => Nil
+        }
+        apply(versions, mode, key, changeType, emission)
+      case None =>
+        HistoryFunction.Parameters.filter(arguments.has).foreach { parameter =>
+          throw arguments.invalid(parameter, "given", "it needs history => 'scd2'")
+        }
+        val query = counts.fold(arguments.source)(counted(arguments, _))
+        apply(query, mode, arguments.columns("key"), changeType, emission)
+    }
   }
 
   /** Returns the distinct rows of the query, with the number of equal rows in the column `name`. */

@@ -269,6 +269,7 @@ private[changelog] object CanonicalPlan {
     case _: RowTtl => Nil
     case skew: Skew => Seq(skew.columns, skew.values.flatten)
     case emit: Emit => Seq(emit.emission, emit.times, emit.delays, emit.order)
+    case history: CommitHistory => Seq(history.key)
     // The operator stores the rows of its inputs only.
     case _: RecursiveQuery => Nil
     case join: Join => Seq(join.joinType.toString.takeWhile(_ != '('), join.condition)

@@ -52,7 +52,7 @@ object CheckExecutable {
     case watermark: EventTimeWatermark => leavingObstacle(watermark)
     case _: RepartitionOperation | _: RebalancePartitions => None
     case _: Join | _: TemporalJoin | _: LookupJoin => None
-    case _: RecursiveQuery | _: Emit => None
+    case _: RecursiveQuery | _: Emit | _: KeyedVersions | _: CommitHistory => None
     case metrics: CollectMetrics =>
       if (node.mode.isInsertOnly) None else SignedMetrics.obstacle(metrics)
     case agg: Aggregate => aggregateObstacle(agg, node)

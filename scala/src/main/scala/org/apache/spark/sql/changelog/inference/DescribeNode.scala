@@ -12,8 +12,8 @@ import org.apache.spark.util.Utils
 import org.apache.spark.sql.changelog.compat.NearestBy
 import org.apache.spark.sql.changelog.inference.nodes.StaticInference
 import org.apache.spark.sql.changelog.plans.{
-  Emission, Emit, FromChangelog, InputMode, LookupJoin, Rank, ReadName, RecursiveQuery, RowTtl,
-  Salt, TemporalFilter, TemporalJoin, ToChangelog
+  CommitHistory, Emission, Emit, FromChangelog, InputMode, KeyedVersions, LookupJoin, Rank,
+  ReadName, RecursiveQuery, RowTtl, Salt, TemporalFilter, TemporalJoin, ToChangelog
 }
 
 /**
@@ -39,6 +39,7 @@ object DescribeNode {
     case _: LookupJoin => "ChangelogLookupJoin"
     case _: TemporalFilter => "ChangelogTemporalFilter"
     case _: RowTtl => "ChangelogRowTtl"
+    case _: CommitHistory => "ChangelogHistory"
     case _: Emit => "ChangelogEmit"
     case _: Rank => "ChangelogRank"
     case _: Window | _: WindowGroupLimit => "ChangelogWindow"
@@ -55,6 +56,8 @@ object DescribeNode {
     case filter: TemporalFilter => expression(filter.condition)
     case hint: RowTtl => Utils.msDurationToString(hint.ttl)
     case emit: Emit => emissionDetail(emit)
+    case history: CommitHistory => key(history.key)
+    case versions: KeyedVersions => key(versions.key)
     case agg: Aggregate => aggregateDetail(agg)
     case join: Join => joinDetail(join)
     case join: TemporalJoin => temporalJoinDetail(join)

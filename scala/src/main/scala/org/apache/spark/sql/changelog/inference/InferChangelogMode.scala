@@ -46,6 +46,7 @@ object InferChangelogMode {
     RankInference,
     RecomputeInference,
     RecursionInference,
+    HistoryInference,
     EmitInference,
     StockStatefulInference,
     RootInference)

@@ -12,6 +12,7 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.catalyst.types.DataTypeUtils
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
+import org.apache.spark.sql.types.TimestampType
 import org.apache.spark.unsafe.types.CalendarInterval
 
 import org.apache.spark.sql.changelog.RowKind
@@ -78,11 +79,24 @@ class RewriteChangelogQuery(session: SparkSession) extends Rule[LogicalPlan] {
           child)
       case source: FromChangelog if !source.streaming =>
         SourceRewrite.batch(source, ids.nextSource())
+      case KeyedVersions(_, child) => child
+      case history: CommitHistory => current(history)
     }
   }
 
+  /** In a batch query, every row is valid from now on. */
+  private def current(history: CommitHistory): LogicalPlan = {
+    val now = Literal(System.currentTimeMillis() * 1000, TimestampType)
+    val values = Seq(now, Literal(null, TimestampType), Literal(true))
+    val validity = history.validity.zip(values).map { case (column, value) =>
+      Alias(value, column.name)(exprId = column.exprId)
+    }
+    Project(history.child.output ++ validity, history.child)
+  }
+
   private def isChangelogNode(plan: LogicalPlan): Boolean =
-    plan.isInstanceOf[ToChangelog] || plan.isInstanceOf[FromChangelog]
+    plan.isInstanceOf[ToChangelog] || plan.isInstanceOf[FromChangelog] ||
+      plan.isInstanceOf[KeyedVersions] || plan.isInstanceOf[CommitHistory]
 
   private def rewrite(
       root: ToChangelog,

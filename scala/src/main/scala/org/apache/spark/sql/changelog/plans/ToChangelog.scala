@@ -73,6 +73,43 @@ case class ToChangelog(
 }
 
 /**
+ * Declares a key of its input: the subject of a version and the start of the version's validity.
+ *
+ * @param key
+ *   columns of `child` that identify a row
+ */
+case class KeyedVersions(key: Seq[Attribute], child: LogicalPlan) extends UnaryNode {
+
+  override def output: Seq[Attribute] = child.output
+
+  override protected def withNewChildInternal(newChild: LogicalPlan): KeyedVersions =
+    copy(child = newChild)
+}
+
+/**
+ * The versions of each row of `child`, valid from the batch that brought them until the batch that replaced or deleted
+ * them. A function of the changes of `child`, not of its rows.
+ *
+ * @param key
+ *   columns of `child` that identify a row; empty to use a key of the query
+ * @param validity
+ *   the start and the end of a version's validity, and whether the version is current
+ */
+case class CommitHistory(key: Seq[Attribute], validity: Seq[Attribute], child: LogicalPlan)
+    extends UnaryNode {
+
+  override def output: Seq[Attribute] = child.output ++ validity
+
+  override def producedAttributes: AttributeSet = AttributeSet(validity)
+
+  /** A version is stored with all columns. */
+  @transient override lazy val references: AttributeSet = child.outputSet
+
+  override protected def withNewChildInternal(newChild: LogicalPlan): CommitHistory =
+    copy(child = newChild)
+}
+
+/**
  * A node that needs `start()` if rows arrive in batches.
  *
  * Spark rejects a plan at the lowest stream, with an advice for Spark's own queries. The correct

@@ -96,6 +96,9 @@ object ArrivalDependence {
   /** `lookup`: rows are joined with the table as of their arrival. */
   case object LooksUp extends ArrivalDependence
 
+  /** History by commit: rows have the time of the batch that brought them. */
+  case object KeepsCommits extends ArrivalDependence
+
   /**
    * Rows of a stream are joined with an unfollowed table as of their arrival.
    *
@@ -110,6 +113,7 @@ object ArrivalDependence {
    */
   def unapply(node: LogicalPlan): Option[ArrivalDependence] = node match {
     case _: RowTtl | _: ChangelogRowTtl => Some(ExpiresByAge)
+    case _: CommitHistory => Some(KeepsCommits)
     case _: LookupTable | _: LookupJoin => Some(LooksUp)
     case join: ChangelogJoin if join.leftSide.form == SideForm.Nothing => Some(LooksUp)
     case scan: DataSourceV2ScanRelation => unapply(scan.relation)

@@ -112,6 +112,25 @@ case class ViewDefinition(
   def mode(hasKey: Boolean): OutputMode =
     if (emission == Emission.OnClose(0)) OutputMode.Append else kind.mode(hasKey)
 
+  /** The arguments of `history` over the query, if the view keeps a history. */
+  def history: Option[Map[String, Seq[String]]] = options.get(History).map { text =>
+    if (!text.equalsIgnoreCase("scd2")) {
+      throw analysis(
+        "CHANGELOG_VIEW_PROPERTY_INVALID",
+        "property" -> History,
+        "value" -> text,
+        "expected" -> "scd2")
+    }
+    HistoryArguments.flatMap { case (property, argument) =>
+      options.get(property).map { text =>
+        argument -> (if (argument == "delete_when") Seq(text) else text.split(',').toSeq.map(_.trim))
+      }
+    }
+  }
+
+  /** Whether a version has the time of the refresh that brought it. */
+  def keepsCommits: Boolean = history.exists(!_.contains("history_by"))
+
   /** The interval of refreshes while the view's query runs. */
   def trigger: Trigger = interval(Interval, "10 seconds").getOrElse(Trigger.ProcessingTime(0))
 
@@ -147,6 +166,7 @@ case class ViewDefinition(
   def check(): ViewDefinition = {
     policy
     followed
+    history
     trigger
     retention
     lag
@@ -220,13 +240,25 @@ object ViewDefinition extends CapturesConfig {
   val Emit = "changelog.emit"
   val Policy = "changelog.refreshPolicy"
   val Follow = "changelog.follow"
+  val History = "changelog.history"
   val Interval = "changelog.interval"
   val Lag = "changelog.lag"
   val Retention = "changelog.retention"
 
+  /** The properties with the arguments of the function `history`. */
+  private val HistoryArguments = Map(
+    s"$History.key" -> "key",
+    s"$History.by" -> "history_by",
+    s"$History.track" -> "track",
+    s"$History.deleteWhen" -> "delete_when")
+
   /** The view properties of this extension for users. */
-  private val Known = Seq(Emit, Follow, Interval, Lag, Policy, Retention)
+  private val Known =
+    Seq(Emit, Follow, History, Interval, Lag, Policy, Retention) ++ HistoryArguments.keys
   private val Ours = "changelog."
+
+  /** Whether a property changes the rows of the view. */
+  def changesRows(property: String): Boolean = property.toLowerCase.startsWith(History)
 
   /** The prefix of properties reserved for this extension. */
   val Prefix = "changelog.view."

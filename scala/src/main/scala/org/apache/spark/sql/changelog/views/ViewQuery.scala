@@ -23,6 +23,7 @@ import org.apache.spark.sql.changelog.compat.{ForwardedListeners, SparkRules}
 import org.apache.spark.sql.changelog.connectors.delta.Delta
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.evolution.Evolution
+import org.apache.spark.sql.changelog.functions.HistoryFunction
 import org.apache.spark.sql.changelog.identity.RecordedSettings
 import org.apache.spark.sql.changelog.plans.{ChangelogOutput, Emission}
 import org.apache.spark.sql.changelog.sinks.SinkInput
@@ -47,7 +48,9 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
       throw new NoSuchTableException(Seq(name))
     }
     val parsed = session.sessionState.sqlParser.parsePlan(definition.query)
-    val plan = session.sessionState.analyzer.execute(reader.replaceViews(parsed))
+    val query = reader.replaceViews(parsed)
+    val versions = definition.history.fold(query)(HistoryFunction.call(query, _))
+    val plan = session.sessionState.analyzer.execute(versions)
     if (!plan.resolved) session.sessionState.analyzer.checkAnalysis(plan)
     plan
   }
@@ -87,7 +90,7 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
   def whyNotRecomputable: Option[String] = streams.headOption
     .map(stream => s"The stream $stream may no longer store all of its earlier rows.")
     .orElse(Option.when(dependsOnArrivalTime) {
-      "The rows depend on their arrival time, by ROW_TTL, by lookup or by an unfollowed table."
+      "The rows depend on their arrival time, by ROW_TTL, by lookup, by a history by commit or by an unfollowed table."
     })
     .orElse(Option.when(definition.kind == ViewKind.StreamingTable) {
       "A streaming table keeps its rows, even if an upstream view has deleted them."
@@ -121,7 +124,7 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
       if (follower.followed.isEmpty && !query.isStreaming) Left(unknown)
       else if (keep(written).isStreaming) Right(query)
       else if (unknown.nonEmpty) Left(unknown)
-      else if (definition.policy.isIncremental) Right(query)
+      else if (definition.policy.isIncremental || definition.keepsCommits) Right(query)
       else
         try {
           query.sinkInput
@@ -166,6 +169,9 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
   lazy val expiresRows: Boolean =
     arrivalDependences.contains(ArrivalDependence.ExpiresByAge)
 
+  /** Whether rows have the time of the refresh that brought them. */
+  lazy val keepsCommits: Boolean = arrivalDependences.contains(ArrivalDependence.KeepsCommits)
+
   /** Returns whether rows depend on their arrival time. A recomputation would give different rows. */
   def dependsOnArrivalTime: Boolean = arrivalDependences.exists {
     case _: ArrivalDependence.ReadsUntrackedTable => isStreaming
@@ -205,6 +211,10 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
     } else rows.queryExecution.assertAnalyzed()
     this
   }
+
+  /** Returns the error of a statement that would recompute a history by commit. */
+  def notRecomputable(view: TableIdentifier, statement: String): AnalysisException =
+    analysis("CHANGELOG_HISTORY_NOT_RECOMPUTABLE", "view" -> view, "action" -> statement)
 
   /** Returns the error for a query without a source of changes. */
   def notIncremental(view: String): AnalysisException =

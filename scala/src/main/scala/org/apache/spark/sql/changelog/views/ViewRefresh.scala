@@ -57,6 +57,10 @@ class ViewRefresh(session: SparkSession, view: KeptView, query: ViewQuery) {
       val isFirst = history.lastSuccess.isEmpty
       report.isFor(if (isFull || isFirst && defersState) "full" else "incremental", why)
       if (!isFull && !query.isStreaming) throw query.notIncremental(view.sql)
+      if (isFull && query.keepsCommits) {
+        throw if (query.isStreaming) query.notRecomputable(view.name, "REFRESH FULL")
+        else query.notIncremental(view.sql)
+      }
       checkSchema()
       if (isFull) compute(Replacement.AllRows, report)
       else {

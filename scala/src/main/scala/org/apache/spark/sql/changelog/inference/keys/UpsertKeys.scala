@@ -10,8 +10,8 @@ import org.apache.spark.sql.catalyst.plans.logical._
 
 import org.apache.spark.sql.changelog.inference.EquiJoin
 import org.apache.spark.sql.changelog.plans.{
-  ChangelogStatic, Emit, FromChangelog, GroupValue, LookupJoin, Rank, RankFunction, RowTtl,
-  TemporalFilter, TemporalJoin, ToChangelog
+  ChangelogStatic, CommitHistory, Emit, FromChangelog, GroupValue, KeyedVersions, LookupJoin, Rank,
+  RankFunction, RowTtl, TemporalFilter, TemporalJoin, ToChangelog
 }
 
 /**
@@ -54,6 +54,10 @@ object UpsertKeys {
       case join: Join => ofJoin(join, inputs(0), inputs(1))
       case _: TemporalJoin => inputs(0)
       case _: TemporalFilter | _: RowTtl | _: Emit => inputs.head
+      case versions: KeyedVersions => AttributeSet(versions.key) +: inputs.head
+      case history: CommitHistory =>
+        val keys = if (history.key.isEmpty) inputs.head else Seq(AttributeSet(history.key))
+        keys.map(_ + history.validity.head)
       case join: LookupJoin => ofJoin(join.toJoin, inputs(0), inputs(1))
       case rank: Rank => ofRank(rank, inputs.head)
       case _: Generate | _: BaseEvalPythonUDTF => Nil

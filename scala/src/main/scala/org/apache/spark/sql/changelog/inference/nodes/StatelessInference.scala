@@ -11,7 +11,7 @@ import org.apache.spark.sql.changelog.UpdateKind.OnlyUpdateAfter
 import org.apache.spark.sql.changelog.inference.DescribeNode
 import org.apache.spark.sql.changelog.inference.keys.ProjectKeys
 import org.apache.spark.sql.changelog.plans.{
-  ChangelogStatic, FromChangelog, RowTtl, TemporalFilter, ToChangelog
+  ChangelogStatic, CommitHistory, FromChangelog, KeyedVersions, RowTtl, TemporalFilter, ToChangelog
 }
 import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 
@@ -36,7 +36,7 @@ object StatelessInference extends NodeInference {
       true
     case _: DeserializeToObject | _: SerializeFromObject | _: MapElements => true
     case _: AppendColumns | _: AppendColumnsWithObject | _: BaseEvalPython => true
-    case _: BaseEvalPythonUDTF => true
+    case _: BaseEvalPythonUDTF | _: KeyedVersions => true
     case _ => false
   }
 
@@ -138,7 +138,7 @@ object StaticInference extends NodeInference {
     plan match {
       case _: ToChangelog | _: ChangelogStatic => false
       // Rows enter and leave over time, even over a static input.
-      case _: TemporalFilter | _: RowTtl => false
+      case _: TemporalFilter | _: RowTtl | _: CommitHistory => false
       case source: FromChangelog => !source.streaming
       case leaf: LeafNode => !leaf.isStreaming
       case _ => inputsAreStatic

@@ -4,8 +4,11 @@
 package org.apache.spark.sql.changelog.inference.nodes
 
 import org.apache.spark.sql.AnalysisException
-import org.apache.spark.sql.catalyst.expressions.{AttributeSet, Expression, SortOrder}
+import org.apache.spark.sql.catalyst.expressions.{
+  AttributeSet, Expression, RowOrdering, SortOrder
+}
 import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.util.UnsafeRowUtils
 import org.apache.spark.util.Utils
 
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.{analysis, argumentInvalid}
@@ -227,5 +230,50 @@ object EmitInference extends NodeInference {
     case _: Project => "the node omits the event time of the input"
     case _: Union => "the inputs do not have the event times in the same columns"
     case _ => "the event times that the rows depend on are not known"
+  }
+}
+
+/**
+ * Infers the changes of a history by commit: an update closes the interval of the old row and opens one for the new
+ * row. The operator stores the current version of each key.
+ */
+object HistoryInference extends NodeInference {
+  override def appliesTo(plan: LogicalPlan): Boolean = plan.isInstanceOf[CommitHistory]
+
+  override def pairsUpdates(node: InferredNode): Boolean = false
+
+  override def kinds(
+      plan: LogicalPlan,
+      inputs: Seq[InferredNode],
+      mode: OutputMode): ModifyKindSet = {
+    keyOf(plan.asInstanceOf[CommitHistory], inputs.head.upsertKeys)
+    ModifyKindSet.All
+  }
+
+  /** Returns the columns that identify a row of the input. Fails without such columns. */
+  def keyOf(history: CommitHistory, keys: Seq[AttributeSet]): AttributeSet = {
+    val told = AttributeSet(history.key)
+    val usable = keys.filter(_.forall { column =>
+      UnsafeRowUtils.isBinaryStable(column.dataType) && RowOrdering.isOrderable(column.dataType)
+    })
+    if (history.key.nonEmpty && usable.exists(_.subsetOf(told))) told
+    else if (history.key.isEmpty && usable.nonEmpty) usable.head
+    else
+      throw analysis(
+        "CHANGELOG_HISTORY_KEY_MISSING",
+        "key" -> (if (history.key.isEmpty) "none" else DescribeNode.key(history.key)),
+        "keys" -> keys.map(DescribeNode.key(_)))
+  }
+
+  override def objection(node: InferredNode, key: AttributeSet): Option[String] =
+    Some(s"${node.name} needs the old row to close its interval")
+
+  override def decide(node: InferredNode, demand: Demand): Decision = {
+    val key = keyOf(node.plan.asInstanceOf[CommitHistory], node.child.upsertKeys)
+    Decision(
+      Seq(Demand.bothImagesFor(node.plan)),
+      Some("open and close intervals"),
+      Seq(
+        StateTable("rows", key.map(_.name).toSeq, "row, start", StateTable.unbounded)))
   }
 }

@@ -10,6 +10,7 @@ import org.apache.spark.sql.catalyst.util.UnsafeRowUtils
 import org.apache.spark.sql.changelog.compat.SparkRules
 import org.apache.spark.sql.changelog.inference.nodes.StaticInference
 import org.apache.spark.sql.changelog.inference.{AnnotatedPlan, SignedMetrics}
+import org.apache.spark.sql.changelog.plans.KeyedVersions
 import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
 
 /**
@@ -74,6 +75,7 @@ private[optimizer] object NodeRewrite {
       RankRewrite,
       JoinRewrite,
       TemporalJoinRewrite,
+      HistoryRewrite,
       TemporalFilterRewrite,
       RowTtlRewrite,
       EmitRewrite,
@@ -159,6 +161,7 @@ private[optimizer] object StatelessRewrite extends NodeRewrite {
       case metrics: CollectMetrics =>
         val measured = kind.fold(metrics.metrics)(SignedMetrics(metrics, _))
         metrics.copy(metrics = measured, child = inputs.head)
+      case _: KeyedVersions => inputs.head
       case other => other.withNewChildren(inputs)
     }
   }

@@ -43,6 +43,13 @@ object ChangeViews {
             "known" -> old.keys.toSeq.sorted)
         }
         val replaced = unset ++ set.keys
+        replaced.find(ViewDefinition.changesRows).foreach { property =>
+          throw analysis(
+            "CHANGELOG_VIEW_CLAUSE_NOT_SUPPORTED",
+            "view" -> view.sql,
+            "clause" -> s"ALTER of $property",
+            "advice" -> "The property changes the rows of the view; use CREATE OR REPLACE.")
+        }
         val kept = old.filterNot { case (name, _) => replaced.exists(is(name)) }
         val altered = view.definition.copy(properties = kept ++ set).check()
         if (altered.emission != view.definition.emission) {

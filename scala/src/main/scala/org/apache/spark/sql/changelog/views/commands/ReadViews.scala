@@ -174,6 +174,7 @@ object ReadViews {
         val query = new ViewQuery(session, view.definition)
         if (query.isStreaming && query.expiresRows)
           throw analysis("CHANGELOG_WHY_ROWS_FORGOTTEN", "view" -> view.name)
+        if (query.keepsCommits) throw query.notRecomputable(view.name, "WHY")
         def selectedRows(plan: LogicalPlan) = {
           val wanted = filter.fold(plan)(_.copy(child = SubqueryAlias(name.last, plan)))
           // The condition may name temporary views of the caller's session.

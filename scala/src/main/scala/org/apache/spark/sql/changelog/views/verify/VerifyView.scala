@@ -39,6 +39,7 @@ class VerifyView(creator: SparkSession, view: KeptView, sample: Option[Double]) 
   def apply(): Seq[Row] = {
     if (query.isStreaming && query.expiresRows)
       throw analysis("CHANGELOG_VIEW_NOT_COMPARABLE", "view" -> view.name)
+    if (query.keepsCommits) throw query.notRecomputable(view.name, "VERIFY")
     val at = System.currentTimeMillis()
     val (differences, compared) =
       if (query.isStreaming) compareStream() else compare(pinned.stored, query.rows)

@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.optimizer.rewrite
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.logical.{Expand, Filter, LogicalPlan, Project}
+import org.apache.spark.sql.classic.ClassicConversions.castToImpl
+import org.apache.spark.sql.types.TimestampType
+
+import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.UpdateKind.{BeforeAndAfter, OnlyUpdateAfter}
+import org.apache.spark.sql.changelog.inference.AnnotatedPlan
+import org.apache.spark.sql.changelog.inference.nodes.HistoryInference
+import org.apache.spark.sql.changelog.microbatch.AssignStateInfo
+import org.apache.spark.sql.changelog.plans._
+
+/**
+ * Opens an interval for each new version of a row, and closes the interval of the version before.
+ *
+ * {{{
+ *   CommitHistory id      =>   Expand                   -U: -D open, +I closed    +U: +I open
+ *   +- t  [I,UB,UA,D]          +- ChangelogNormalize id, with valid_from
+ *                                 +- Project [..., batch time AS valid_from]
+ *                                    +- ChangelogConsolidate id
+ *                                       +- t  [I,UB,UA,D]
+ * }}}
+ *
+ * The state holds the current version of each key. An interval without length is not emitted.
+ */
+private[optimizer] object HistoryRewrite extends NodeRewrite {
+
+  override def isDefinedAt(node: AnnotatedPlan): Boolean = node.plan.isInstanceOf[CommitHistory]
+
+  override def apply(
+      node: AnnotatedPlan,
+      inputs: Seq[LogicalPlan],
+      ids: OperatorIds): LogicalPlan = {
+    val history = node.plan.asInstanceOf[CommitHistory]
+    val rows = history.child.output
+    val key = node.ordered(HistoryInference.keyOf(history, node.children.head.upsertKeys))
+    val now = Literal(batchTime * 1000, TimestampType)
+    val netted = net(key, NodeRewrite.select(inputs.head, rows, withKind = true))
+    val kind = RowKind.find(netted.output).get
+    val from = Alias(now, "_from")()
+    val position = Alias(Literal(0L), "_position")()
+    val versions = ChangelogNormalize(
+      key,
+      sequence = Nil,
+      position.toAttribute,
+      rows :+ from.toAttribute,
+      kind,
+      BeforeAndAfter,
+      RowKind.newAttribute(),
+      ids.next(),
+      Project(rows ++ Seq(from, kind, position), netted))
+    intervals(history, versions, from.toAttribute, now)
+  }
+
+  /** Returns the start time of the batch, in ms; 0 while no query runs. */
+  private def batchTime: Long = {
+    val session = castToImpl(SparkSession.active)
+    AssignStateInfo.batch(session).fold(0L)(_ => AssignStateInfo.timestamp(session))
+  }
+
+  /** Returns one change per key, without before images. */
+  private def net(key: Seq[Attribute], changes: LogicalPlan): LogicalPlan =
+    NodeRewrite.sending(
+      OnlyUpdateAfter,
+      ChangelogConsolidate(
+        key,
+        pairs = true,
+        replaces = false,
+        RowKind.find(changes.output).get,
+        RowKind.newAttribute(),
+        changes))
+
+  private def intervals(
+      history: CommitHistory,
+      versions: ChangelogNormalize,
+      from: Attribute,
+      now: Literal): LogicalPlan = {
+    val rows = history.child.output
+    val isOld = RowKind.isRetraction(versions.outputKind)
+    val openKind = If(isOld, Literal(RowKind.Delete), Literal(RowKind.Insert))
+    val nothing = Literal(null, TimestampType)
+    val open = rows ++ Seq(from, nothing, Literal(true), openKind, Literal(true))
+    val closed = rows ++
+      Seq(from, now, Literal(false), Literal(RowKind.Insert), And(isOld, LessThan(from, now)))
+    val output = history.output.map(_.newInstance())
+    val kind = RowKind.newAttribute()
+    val isEmitted = AttributeReference("_emitted", Literal(true).dataType, nullable = false)()
+    val expanded = Expand(Seq(open, closed), output ++ Seq(kind, isEmitted), versions)
+    val renamed = history.output.zip(output).map { case (column, copy) =>
+      Alias(copy, column.name)(exprId = column.exprId, explicitMetadata = Some(column.metadata))
+    }
+    Project(renamed :+ kind, Filter(isEmitted, expanded))
+  }
+}
