@@ -34,13 +34,14 @@ from spark_changelog.lineage import why
 from spark_changelog.records import from_canal, from_debezium, from_upsert_kafka
 from spark_changelog.run import run
 from spark_changelog.session import configure
-from spark_changelog.views import refresh, verify
+from spark_changelog.views import auto_cdc, refresh, verify
 
 __version__: str = version("spark-changelog")
 """The version of the package and of the jar inside the package."""
 
 __all__ = [
     "ChangelogConf",
+    "auto_cdc",
     "compare",
     "configure",
     "create_savepoint",

@@ -315,6 +315,7 @@ class StatementParserSuite
       "| `s` | a name of letters, digits and underscores |",
       "| `n` | a number |",
       "| `'text'` | a text in single or double quotes |",
+      "| `deletion`, `truncation`, `sequence` | an expression |",
       "",
       "```text") ++ Statement.all.map(_.syntax).filterNot(_.endsWith("clause")) ++
       Seq("```", "", "## Pages", "") ++ pages.map { case (title, file) =>

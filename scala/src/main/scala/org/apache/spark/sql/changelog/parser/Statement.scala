@@ -39,7 +39,7 @@ private[parser] object Statement {
 
   /** Kinds of objects. After one of these words, every error in the text is ours. */
   private val Objects =
-    "VIEW TABLE VIEWS TABLES SAVEPOINT SAVEPOINTS REFRESHES CHECKPOINT CHANGELOG".split(' ').toSet
+    "FLOW VIEW TABLE VIEWS TABLES SAVEPOINT SAVEPOINTS REFRESHES CHECKPOINT CHANGELOG".split(' ').toSet
 
   private val QueryWords = Seq("SELECT", "WITH", "FROM", "TABLE", "VALUES", "(")
 
@@ -51,9 +51,17 @@ private[parser] object Statement {
   private val At = "{BATCH n | SAVEPOINT s}"
   private val Of = "OF {CHECKPOINT 'path' | KIND v}"
 
+  private val Changes =
+    "FROM {STREAM (source) | STREAM source} KEYS (keys) [IGNORE NULL UPDATES] " +
+      "[APPLY AS DELETE WHEN deletion] [APPLY AS TRUNCATE WHEN truncation] SEQUENCE BY sequence " +
+      "[COLUMNS {(columns) | * EXCEPT (hidden)}] [STORED AS SCD TYPE n] " +
+      "[TRACK HISTORY ON {(tracked) | * EXCEPT (untracked)}]"
+
   /** All statements. The first statement that matches a text wins. */
   val all: Seq[Statement] = Seq(
     Statement(Create)(created),
+    Statement(s"CREATE FLOW f [COMMENT 'comment'] AS AUTO CDC INTO v $Changes")(autoCdc),
+    Statement(s"CREATE STREAMING TABLE [IF NOT EXISTS] v FLOW AUTO CDC $Changes")(autoCdc),
     Statement(s"CREATE KIND [IF NOT EXISTS] v FROM w [AT $At]") { read =>
       CreateKeptView.fork(read.name("v"), read.name("w"), moment(read), read.has("EXISTS"))
     },
@@ -177,6 +185,30 @@ private[parser] object Statement {
         case other => other
       }
     }
+  }
+
+  private def autoCdc(read: ReadStatement): LogicalPlan = {
+    def chosen(listed: String, excepted: String): AutoCdc.Columns =
+      if (read.has(listed)) AutoCdc.Columns(AutoCdc.Columns.names(read.textOf(listed)), isExcept = false)
+      else {
+        val names = read.optional(excepted, read.textOf).toSeq.flatMap(AutoCdc.Columns.names)
+        AutoCdc.Columns(names, isExcept = true)
+      }
+    val source = if (read.has("(source)")) read.textOf("(source)") else read.textOf("source")
+    AutoCdc.create(
+      read.name("v"),
+      read.has("EXISTS"),
+      read.optional("'comment'", read.text),
+      AutoCdc(
+        s"STREAM $source",
+        AutoCdc.Columns.names(read.textOf("(keys)")),
+        read.textOf("sequence"),
+        read.optional("deletion", read.textOf),
+        read.optional("truncation", read.textOf),
+        read.has("IGNORE"),
+        chosen("(columns)", "(hidden)"),
+        if (read.has("n")) read.whole("n", 1) else 1L,
+        chosen("(tracked)", "(untracked)")))
   }
 
   private def refused(read: ReadStatement): LogicalPlan = throw analysis(

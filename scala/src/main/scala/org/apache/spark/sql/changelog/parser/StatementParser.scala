@@ -36,9 +36,9 @@ private[parser] final class StatementParser(sqlText: String, spark: String => Lo
   /** Returns the plan of the text, if the text is a statement of this project. */
   def apply(): Option[LogicalPlan] = {
     val begun = words.headOption.toSeq.flatMap(byVerb).collect {
-      case (head, statement) if words.startsWith(head) => statement
+      case (head, statement) if words.startsWith(head) && !isFlowOfRows => statement
     }
-    if (begun.isEmpty) nearest.foreach { case (head, statement) =>
+    if (begun.isEmpty && !isFlowOfRows) nearest.foreach { case (head, statement) =>
       val at = head.indices.find(number => words(number) != head(number)).get
       throw error(at, Seq(head(at)), statement)
     }
@@ -55,6 +55,13 @@ private[parser] final class StatementParser(sqlText: String, spark: String => Lo
       known.foreach(statement => reader.read(statement.parsed))
       val like = known.maxBy(_.heads.map(_.count(words.contains)).max)
       error(reader.failedAt, reader.expected.toSeq, like)
+    }
+
+  /** Whether the text begins as `CREATE FLOW f AS INSERT`, which is Spark's. */
+  private def isFlowOfRows: Boolean = words.startsWith(Flow) &&
+    (Flow.size to MostWordsOfFlow).exists { number =>
+      tokens.textOf(number).equalsIgnoreCase("AS") &&
+      tokens.textOf(number + 1).equalsIgnoreCase("INSERT")
     }
 
   private def isLeftToPipeline: Boolean =
@@ -127,7 +134,10 @@ private object StatementParser {
       .split('|')
       .map(_.split(' ').toSeq)
 
-  private val Kinds = Set("MATERIALIZED", "STREAMING")
+  private val Flow = Seq("CREATE", "FLOW")
+  private val MostWordsOfFlow = 12
+
+  private val Kinds = Set("MATERIALIZED", "STREAMING", "FLOW")
   private val StreamingWords = Set("STREAMING", "TABLE", "TABLES")
 
   private val Mistake = new LevenshteinDistance(2)

@@ -13,6 +13,8 @@ import scala.collection.mutable
  *   - `v`: a name; `n`: a number; `'text'`: a text in quotes; `(list)`: parentheses with their
  *     content
  *   - `query`, `condition` or `clause`: the rest of the statement, for Spark's parser
+ *   - `deletion`, `truncation` or `sequence`: an expression, up to the next clause
+ *   - `*`: the asterisk
  *   - `[a | b]`: an optional choice; `{a | b}`: a choice; `[a | b]…`: any number of choices
  */
 private[parser] sealed trait Syntax
@@ -23,10 +25,14 @@ private[parser] object Syntax {
   case class Slot(name: String) extends Syntax {
     def takesRestOfText: Boolean = name == "query" || name == "condition" || name == "clause"
 
+    def isExpression: Boolean = Set("deletion", "truncation", "sequence")(name)
+
     /** The name of the slot's values in an error. */
     def expected: String = name.head match {
       case '\'' => "a text in quotes"
       case '(' => "("
+      case '*' => "*"
+      case _ if isExpression => "an expression"
       case _ if takesRestOfText => s"a $name"
       case _ => if (name == "n") "a number" else "a name"
     }
@@ -60,6 +66,9 @@ private[parser] object Syntax {
     }
     sequence()
   }
+
+  /** The keywords after an expression within a statement. */
+  val Clauses: Seq[String] = Seq("APPLY", "SEQUENCE", "COLUMNS", "STORED", "TRACK")
 
   /** The end of the rest of a statement, whose tokens are not scanned. */
   val AllRead: Int = Int.MaxValue
@@ -144,9 +153,25 @@ private[parser] final class SyntaxReader(tokens: SqlTokens, isQuery: Boolean = t
       val isNone = tokens(first).kind == SqlTokens.End || tokens.isSymbol(first, ';')
       // A keyword at this place belongs to another statement.
       if (isNone || !isQuery || keywords(first)) first else AllRead
+    case '*' => if (tokens.isSymbol(first, '*')) first + 1 else first
+    case _ if slot.isExpression => afterExpression(first)
     case _ if slot.name == "n" =>
       if (tokens(first).kind == SqlTokens.Number) first + 1 else first
     case _ => afterName(first)
+  }
+
+  /** Returns the number of the first token of the next clause outside parentheses. */
+  private def afterExpression(first: Int): Int = {
+    var depth = 0
+    var end = first
+    def isOver = tokens(end).kind == SqlTokens.End || depth == 0 &&
+      (tokens.isSymbol(end, ';') || Clauses.exists(isKeyword(end, _)))
+    while (!isOver) {
+      if (tokens.isSymbol(end, '(')) depth += 1
+      if (tokens.isSymbol(end, ')')) depth -= 1
+      end += 1
+    }
+    end
   }
 
   private def afterName(first: Int): Int =

@@ -1,0 +1,155 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.views.commands
+
+import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute
+import org.apache.spark.sql.catalyst.expressions.{Literal, RowOrdering}
+import org.apache.spark.sql.catalyst.parser.CatalystSqlParser
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.util.{quoteIdentifier, quoteNameParts}
+import org.apache.spark.sql.types.StructType
+
+import org.apache.spark.sql.changelog.SqlCommand
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
+
+/**
+ * `CREATE FLOW f AS AUTO CDC INTO v …` and `CREATE STREAMING TABLE v FLOW AUTO CDC …`: a materialized view of the rows
+ * that a stream of change events describes.
+ *
+ * {{{
+ *   events of a key     the last one, unless it deletes       SCD TYPE 1
+ *                       history(…), without deleting ones     SCD TYPE 2
+ * }}}
+ * Arrival order does not matter, because the view is a function of all events.
+ *
+ * @param source
+ *   the stream, as SQL
+ * @param sequence
+ *   the expression that orders the events of a key; events with NULL are ignored
+ */
+case class AutoCdc(
+    source: String,
+    keys: Seq[String],
+    sequence: String,
+    deletion: Option[String],
+    truncation: Option[String],
+    ignoresNulls: Boolean,
+    columns: AutoCdc.Columns,
+    scdType: Long,
+    tracked: AutoCdc.Columns) {
+  import AutoCdc._
+
+  /** Rejects clauses that do not go together. */
+  def check(view: String): AutoCdc = {
+    def refuse(clause: String, advice: String) =
+      throw analysis(
+        "CHANGELOG_VIEW_CLAUSE_NOT_SUPPORTED",
+        "view" -> view,
+        "clause" -> clause,
+        "advice" -> advice)
+    if (scdType != 1 && scdType != 2) {
+      refuse(s"STORED AS SCD TYPE $scdType", "Types 1 and 2 exist.")
+    }
+    if (truncation.nonEmpty && scdType == 2) {
+      refuse("APPLY AS TRUNCATE WHEN with SCD TYPE 2", "Only SCD TYPE 1 can be emptied.")
+    }
+    if (truncation.nonEmpty && ignoresNulls) {
+      refuse("APPLY AS TRUNCATE WHEN with IGNORE NULL UPDATES", "Use one of the two clauses.")
+    }
+    if (tracked != Columns.all && scdType == 1) {
+      refuse("TRACK HISTORY ON with SCD TYPE 1", "Only SCD TYPE 2 has a history.")
+    }
+    this
+  }
+
+  /** Returns the query of the view over the columns of the source. */
+  def query(schema: StructType): String = {
+    val shown = columns.of(schema.fieldNames.toSeq)
+    if (scdType == 1) latest(shown) else history(schema, shown)
+  }
+
+  private val events =
+    s"SELECT * FROM (SELECT *, ($sequence) AS $Sequence, coalesce(${deletion.getOrElse("false")}, false) AS $Deleted, " +
+      s"coalesce(${truncation.getOrElse("false")}, false) AS $Truncated FROM $source) WHERE $Sequence IS NOT NULL"
+
+  private def rows(schema: Seq[String]): String = {
+    val changes = s"SELECT * FROM ($events) WHERE NOT $Truncated"
+    if (!ignoresNulls) changes
+    else {
+      val filled = schema.filterNot(isKey).map { name =>
+        val column = quoteIdentifier(name)
+        s"last_value(CASE WHEN NOT $Deleted THEN $column END, true) OVER (PARTITION BY ${list(keys)}, $Life ORDER BY $Sequence) AS $column"
+      }
+      val lives = s"SELECT *, count_if($Deleted) OVER (PARTITION BY ${list(keys)} ORDER BY $Sequence) AS $Life FROM ($changes)"
+      s"SELECT ${(keys.map(quoteIdentifier) ++ filled).mkString(", ")}, $Sequence, $Deleted FROM ($lives)"
+    }
+  }
+
+  private def latest(shown: Seq[String]): String = {
+    val ranked =
+      s"SELECT *, row_number() OVER (PARTITION BY ${list(keys)} ORDER BY $Sequence DESC) AS $Rank FROM (${rows(shown)})"
+    val last = s"(SELECT * FROM ($ranked) WHERE $Rank = 1)"
+    val (from, isKept) =
+      if (truncation.isEmpty) (last, "")
+      else {
+        val emptied = s"(SELECT max($Sequence) AS $Emptied FROM ($events) WHERE $Truncated)"
+        (s"$last CROSS JOIN $emptied", s" AND ($Emptied IS NULL OR $Sequence > $Emptied)")
+      }
+    s"SELECT ${list(shown)} FROM $from WHERE NOT $Deleted$isKept"
+  }
+
+  private def history(schema: StructType, shown: Seq[String]): String = {
+    val comparable = schema.filter(field => RowOrdering.isOrderable(field.dataType)).map(_.name)
+    val track = tracked.of(shown.filterNot(isKey)).filter(comparable.contains)
+    val versions = s"SELECT ${list((keys ++ shown).distinct)}, $Sequence, $Deleted FROM (${rows(schema.fieldNames.toSeq)})"
+    s"SELECT ${list(shown)}, valid_from AS __START_AT, valid_to AS __END_AT FROM history(TABLE($versions), " +
+      s"key => ${texts(keys)}, history_by => '$Sequence', track => ${texts(track)}, delete_when => '$Deleted')"
+  }
+
+  private def isKey(column: String): Boolean = keys.exists(_.equalsIgnoreCase(column))
+
+  private def list(names: Seq[String]): String = names.map(quoteIdentifier).mkString(", ")
+
+  private def texts(names: Seq[String]): String =
+    names.map(_.replace("\\", "\\\\").replace("'", "\\'")).mkString("array('", "', '", "')")
+}
+
+object AutoCdc {
+  private val Sequence = "__sequence"
+  private val Deleted = "__deleted"
+  private val Truncated = "__truncated"
+  private val Emptied = "__emptied"
+  private val Rank = "__rank"
+  private val Life = "__life"
+
+  /** A choice of columns: the listed ones, or all except the listed ones. */
+  case class Columns(names: Seq[String], isExcept: Boolean) {
+    def of(all: Seq[String]): Seq[String] =
+      if (isExcept) all.filterNot(name => names.exists(_.equalsIgnoreCase(name))) else names
+  }
+
+  object Columns {
+    val all: Columns = Columns(Nil, isExcept = true)
+
+    /** Returns the names in parentheses. */
+    def names(list: String): Seq[String] =
+      CatalystSqlParser.parseExpression(s"array$list").collect { case column: UnresolvedAttribute =>
+        column.nameParts.last
+      }
+  }
+
+  /** Returns the command that creates and fills the view. */
+  def create(
+      view: Seq[String],
+      ifNotExists: Boolean,
+      comment: Option[String],
+      flow: AutoCdc): LogicalPlan =
+    SqlCommand.unit("AUTO CDC", view, flow) { session =>
+      val name = quoteNameParts(view)
+      val query = flow.check(name).query(session.sql(s"SELECT * FROM ${flow.source}").schema)
+      val condition = if (ifNotExists) "IF NOT EXISTS " else ""
+      val commented = comment.fold("")(text => s" COMMENT ${Literal(text).sql}")
+      session.sql(s"CREATE MATERIALIZED VIEW $condition$name$commented AS $query")
+    }
+}
