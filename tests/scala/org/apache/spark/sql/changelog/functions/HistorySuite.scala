@@ -155,6 +155,17 @@ class HistorySuite extends AnyFunSuite with ChangelogSession {
     }
   }
 
+  test("by a column, a query with one row per key is refused by name") {
+    Seq("SELECT id, city, n FROM t", "SELECT city, max(n) AS n, 1 AS id FROM t GROUP BY city").foreach {
+      query =>
+        val key = if (query.contains("GROUP")) "city" else "id"
+        val error = intercept[AnalysisException] {
+          byCommit(query, s", history_by => 'n', key => '$key'")((_, _) => ())
+        }
+        assert(error.getCondition == "CHANGELOG_HISTORY_OF_CURRENT_ROWS")
+    }
+  }
+
   test("what no history can be made of is refused by name") {
     def refused(arguments: String, query: String = "SELECT * FROM raw"): String =
       intercept[AnalysisException](running(arguments, query)(_ => ())).getMessage

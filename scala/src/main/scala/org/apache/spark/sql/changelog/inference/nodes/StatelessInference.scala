@@ -3,11 +3,12 @@
 
 package org.apache.spark.sql.changelog.inference.nodes
 
-import org.apache.spark.sql.catalyst.expressions.AttributeSet
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet}
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
 
 import org.apache.spark.sql.changelog.UpdateKind.OnlyUpdateAfter
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.inference.DescribeNode
 import org.apache.spark.sql.changelog.inference.keys.ProjectKeys
 import org.apache.spark.sql.changelog.plans.{
@@ -51,7 +52,22 @@ object StatelessInference extends NodeInference {
   override def kinds(
       plan: LogicalPlan,
       inputs: Seq[InferredNode],
-      mode: OutputMode): ModifyKindSet = inputs.head.kinds
+      mode: OutputMode): ModifyKindSet = {
+    plan match {
+      case versions: KeyedVersions => checkVersions(versions.key.init, inputs.head)
+      case _ =>
+    }
+    inputs.head.kinds
+  }
+
+  /** Rejects a history over rows of which each subject has one at most. */
+  private def checkVersions(subject: Seq[Attribute], validity: InferredNode): Unit =
+    validity.plan match {
+      case _: Project | _: Filter => checkVersions(subject, validity.child)
+      case _: Window if validity.child.upsertKeys.exists(_.subsetOf(AttributeSet(subject))) =>
+        throw analysis("CHANGELOG_HISTORY_OF_CURRENT_ROWS", "key" -> DescribeNode.key(subject))
+      case _ =>
+    }
 
   override def objection(node: InferredNode, key: AttributeSet): Option[String] =
     (node.plan, ProjectKeys.inputKey(node.plan, key)) match {
