@@ -60,7 +60,9 @@ class HistoryPropertySuite extends SeedSuite(numSeeds = 6) {
         val emitted = FoldedChanges(running.all)
         assert(emitted == expected, s"after batch $batch of seed $seed: ${history(feed)}")
         val atOnce = spark.sql(history(s"all_$feed")).drop("_change_type").collect()
-        assert(atOnce.map(TextChangelog.format).sorted.toSeq == expected, s"as a batch, seed $seed")
+        assert(
+          atOnce.map(TextChangelog.format).sorted.toSeq == expected,
+          s"as a batch, seed $seed")
         if (random.nextInt(3) == 0) running.restart(repeats = random.nextBoolean())
       }
     finally running.stop()
@@ -104,8 +106,10 @@ class HistoryPropertySuite extends SeedSuite(numSeeds = 6) {
           .map(_._2.maxBy(row => (ends(row), row.getString(2), row.getInt(3), row.getBoolean(4))))
         val runs = mutable.ArrayBuffer.empty[(Int, Row)]
         inOrder.foreach { row =>
-          val continues = track.nonEmpty && runs.lastOption.exists(run => tracked(run._2) == tracked(row))
-          if (continues) runs(runs.size - 1) = (runs.last._1, row) else runs += (row.getInt(1) -> row)
+          val continues =
+            track.nonEmpty && runs.lastOption.exists(run => tracked(run._2) == tracked(row))
+          if (continues) runs(runs.size - 1) = (runs.last._1, row)
+          else runs += (row.getInt(1) -> row)
         }
         runs.zipWithIndex.collect {
           case ((from, row), index) if !ends(row) =>

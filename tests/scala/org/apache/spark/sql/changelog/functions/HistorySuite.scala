@@ -30,7 +30,8 @@ class HistorySuite extends AnyFunSuite with ChangelogSession {
   test("a late version splits an interval, and a deleting one closes it") {
     running("key => 'id', history_by => 'ts', delete_when => 'city = ''-'''") { query =>
       raw.add("1 Bern 0 10", "1 Oslo 0 30")
-      assert(query.next() == Seq("1 Bern 0 10 10 30 false insert", "1 Oslo 0 30 30 NULL true insert"))
+      assert(
+        query.next() == Seq("1 Bern 0 10 10 30 false insert", "1 Oslo 0 30 30 NULL true insert"))
       raw.add("1 Rome 0 20")
       assert(
         query.next() == Seq(
@@ -60,7 +61,8 @@ class HistorySuite extends AnyFunSuite with ChangelogSession {
   test("versions equal in the tracked columns share an interval, with the last values") {
     running("key => 'id', history_by => 'ts', track => 'city'") { query =>
       raw.add("1 Bern 1 10", "1 Bern 2 20", "1 Oslo 3 30")
-      assert(query.next() == Seq("1 Bern 2 20 10 30 false insert", "1 Oslo 3 30 30 NULL true insert"))
+      assert(
+        query.next() == Seq("1 Bern 2 20 10 30 false insert", "1 Oslo 3 30 30 NULL true insert"))
       raw.add("1 Rome 0 15")
       assert(
         FoldedChanges(query.all ++ query.next()) == Seq(
@@ -71,7 +73,8 @@ class HistorySuite extends AnyFunSuite with ChangelogSession {
     }
   }
 
-  private lazy val changes = new RawStream(spark, "changes", "op STRING, id INT, city STRING, n INT")
+  private lazy val changes =
+    new RawStream(spark, "changes", "op STRING, id INT, city STRING, n INT")
 
   /** Replaces times by their numbers, in order of appearance. */
   private class Times {
@@ -79,10 +82,13 @@ class HistorySuite extends AnyFunSuite with ChangelogSession {
 
     def apply(rows: Seq[String]): Seq[String] = {
       val words = rows.map(_.split(' ').toSeq)
-      words.flatten.filter(_.contains("T")).filter(_.contains(":")).distinct.sorted.foreach { time =>
-        known.getOrElseUpdate(time, known.size + 1)
+      words.flatten.filter(_.contains("T")).filter(_.contains(":")).distinct.sorted.foreach {
+        time =>
+          known.getOrElseUpdate(time, known.size + 1)
       }
-      words.map(_.map(word => known.get(word).fold(word)(number => s"t$number")).mkString(" ")).sorted
+      words
+        .map(_.map(word => known.get(word).fold(word)(number => s"t$number")).mkString(" "))
+        .sorted
     }
   }
 
@@ -90,7 +96,8 @@ class HistorySuite extends AnyFunSuite with ChangelogSession {
       body: (RunningChanges, Times) => Unit): Unit = {
     changes.reset()
     val running = new RunningChanges(
-      spark.sql(s"""WITH t AS (SELECT * FROM from_changelog(TABLE(changes), change_type => 'op', key => 'id'))
+      spark.sql(
+        s"""WITH t AS (SELECT * FROM from_changelog(TABLE(changes), change_type => 'op', key => 'id'))
            |SELECT * FROM to_changelog(TABLE($query), history => 'scd2'$arguments)""".stripMargin),
       QuickFileSystem.temporaryDirectory())
     try body(running, new Times)
@@ -100,7 +107,10 @@ class HistorySuite extends AnyFunSuite with ChangelogSession {
   test("by commit, each batch closes the intervals of the rows that it replaces") {
     byCommit("SELECT * FROM t") { (query, times) =>
       changes.add("+I 1 Bern 0", "+I 2 Rome 0")
-      assert(times(query.next()) == Seq("1 Bern 0 t1 NULL true insert", "2 Rome 0 t1 NULL true insert"))
+      assert(
+        times(query.next()) == Seq(
+          "1 Bern 0 t1 NULL true insert",
+          "2 Rome 0 t1 NULL true insert"))
       changes.add("-U 1 Bern 0", "+U 1 Oslo 0", "-U 2 Rome 0", "+U 2 Rome 0")
       assert(
         times(query.next()) == Seq(
@@ -156,14 +166,14 @@ class HistorySuite extends AnyFunSuite with ChangelogSession {
   }
 
   test("by a column, a query with one row per key is refused by name") {
-    Seq("SELECT id, city, n FROM t", "SELECT city, max(n) AS n, 1 AS id FROM t GROUP BY city").foreach {
-      query =>
+    Seq("SELECT id, city, n FROM t", "SELECT city, max(n) AS n, 1 AS id FROM t GROUP BY city")
+      .foreach { query =>
         val key = if (query.contains("GROUP")) "city" else "id"
         val error = intercept[AnalysisException] {
           byCommit(query, s", history_by => 'n', key => '$key'")((_, _) => ())
         }
         assert(error.getCondition == "CHANGELOG_HISTORY_OF_CURRENT_ROWS")
-    }
+      }
   }
 
   test("what no history can be made of is refused by name") {
@@ -173,7 +183,8 @@ class HistorySuite extends AnyFunSuite with ChangelogSession {
     assert(refused("key => 'id', track => 'city'").contains("history_by"))
     assert(refused("key => 'id', history_by => 'tz'").contains("tz"))
     assert(
-      refused("key => 'id', history_by => 'ts', delete_when => 'cit = 1'").contains("delete_when"))
+      refused("key => 'id', history_by => 'ts', delete_when => 'cit = 1'").contains(
+        "delete_when"))
     assert(
       refused("key => 'id', history_by => 'ts'", "SELECT *, 1 AS valid_to FROM raw")
         .contains("valid_to"))

@@ -11,7 +11,11 @@ import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.changelog.testing._
 
 /** Views that keep the history of their query. */
-class HistoryViewSuite extends AnyFunSuite with ViewSession with ErrorChecks with BeforeAndAfterEach {
+class HistoryViewSuite
+    extends AnyFunSuite
+    with ViewSession
+    with ErrorChecks
+    with BeforeAndAfterEach {
   override def beforeEach(): Unit = {
     run("CREATE TABLE moves (id INT, city STRING, ts INT, gone BOOLEAN) USING delta")
     run("INSERT INTO moves VALUES (1, 'Bern', 10, false), (1, 'Oslo', 30, false)")
@@ -53,7 +57,8 @@ class HistoryViewSuite extends AnyFunSuite with ViewSession with ErrorChecks wit
   }
 
   test("the key of the view is the subject and the start of the interval") {
-    run(s"CREATE MATERIALIZED VIEW v USING delta TBLPROPERTIES ($properties) AS SELECT * FROM moves")
+    run(
+      s"CREATE MATERIALIZED VIEW v USING delta TBLPROPERTIES ($properties) AS SELECT * FROM moves")
     val described = run("DESCRIBE MATERIALIZED VIEW v").map(_.toString).mkString
     assert(described.contains("id, valid_from"), described)
   }
@@ -67,10 +72,12 @@ class HistoryViewSuite extends AnyFunSuite with ViewSession with ErrorChecks wit
     val expected = Seq("Bern 1 false false", "Oslo 1 true true", "Rome 1 true true")
     assert(run(shown).map(TextChangelog.format) == expected)
     assert(run("SELECT * FROM v WHERE valid_from >= valid_to").isEmpty)
-    Seq("REFRESH MATERIALIZED VIEW v FULL", "VERIFY MATERIALIZED VIEW v", "WHY MATERIALIZED VIEW v").foreach {
-      sql =>
-        val error = intercept[AnalysisException](run(sql))
-        assert(error.getCondition == "CHANGELOG_HISTORY_NOT_RECOMPUTABLE", sql)
+    Seq(
+      "REFRESH MATERIALIZED VIEW v FULL",
+      "VERIFY MATERIALIZED VIEW v",
+      "WHY MATERIALIZED VIEW v").foreach { sql =>
+      val error = intercept[AnalysisException](run(sql))
+      assert(error.getCondition == "CHANGELOG_HISTORY_NOT_RECOMPUTABLE", sql)
     }
     assert(run(shown).map(TextChangelog.format) == expected)
   }
@@ -78,12 +85,15 @@ class HistoryViewSuite extends AnyFunSuite with ViewSession with ErrorChecks wit
   test("properties of the history are checked, and change with the query only") {
     def refused(sql: String): String = intercept[AnalysisException](run(sql)).getMessage
     assert(
-      refused("CREATE MATERIALIZED VIEW v TBLPROPERTIES ('changelog.history' = 'scd3') AS SELECT * FROM moves")
+      refused(
+        "CREATE MATERIALIZED VIEW v TBLPROPERTIES ('changelog.history' = 'scd3') AS SELECT * FROM moves")
         .contains("scd2"))
     assert(
-      refused("CREATE MATERIALIZED VIEW v TBLPROPERTIES ('changelog.history' = 'scd2') AS SELECT * FROM moves")
+      refused(
+        "CREATE MATERIALIZED VIEW v TBLPROPERTIES ('changelog.history' = 'scd2') AS SELECT * FROM moves")
         .contains("identify a row"))
-    run(s"CREATE MATERIALIZED VIEW v USING delta TBLPROPERTIES ($properties) AS SELECT * FROM moves")
+    run(
+      s"CREATE MATERIALIZED VIEW v USING delta TBLPROPERTIES ($properties) AS SELECT * FROM moves")
     assert(
       refused("ALTER MATERIALIZED VIEW v SET TBLPROPERTIES ('changelog.history.track' = 'city')")
         .contains("CREATE OR REPLACE"))

@@ -31,12 +31,14 @@ class ChangelogNeighborsSuite extends AnyFunSuite with ChangelogSession {
     val random = new Random(49)
     val rows = mutable.ArrayBuffer.from(Seq.tabulate(700)(n => s"a ${3 * n} ${n % 7}"))
     val steps = Step(feed, rows.map("+I " + _).toSeq: _*) +: Seq.tabulate(8) { step =>
-      val places = if (step % 2 == 0) Seq(random.nextInt(2100)) else Seq.fill(4)(random.nextInt(2100))
+      val places =
+        if (step % 2 == 0) Seq(random.nextInt(2100)) else Seq.fill(4)(random.nextInt(2100))
       val changes = places.flatMap { place =>
         val near = rows.filter(_.split(' ')(1).toInt >= place).take(1 + random.nextInt(3)).toSeq
         val gone = if (random.nextBoolean()) near else near.take(1)
         rows --= gone
-        val come = Seq.fill(random.nextInt(3))(s"a ${place + random.nextInt(3)} ${random.nextInt(7)}")
+        val come =
+          Seq.fill(random.nextInt(3))(s"a ${place + random.nextInt(3)} ${random.nextInt(7)}")
         rows ++= come
         gone.map("-D " + _) ++ come.map("+I " + _)
       }
@@ -59,7 +61,8 @@ class ChangelogNeighborsSuite extends AnyFunSuite with ChangelogSession {
       raw.add((1 to 1000).map(n => s"a ${2 * n}"): _*)
       query.next()
       raw.add("a 1001")
-      assert(query.next() == Seq("a 1000 1001 insert", "a 1000 1002 delete", "a 1001 1002 insert"))
+      assert(
+        query.next() == Seq("a 1000 1001 insert", "a 1000 1002 delete", "a 1001 1002 insert"))
       val operator = query.progress.stateOperators.head
       assert(operator.operatorName == "changelogNeighbors")
       assert(operator.customMetrics.get("numOutputRows") < 12)

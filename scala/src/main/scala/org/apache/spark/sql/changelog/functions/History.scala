@@ -61,11 +61,9 @@ private[functions] class History(
     val next = neighbor("_next", by, isNext = true)
     val next1 = next.toAttribute
     val lastOfTies = Filter(Or(IsNull(next1), LessThan(by, next1)), window(Seq(next), timed))
-    val (starting, from, until) = if (track.isEmpty) (lastOfTies, by, next1) else merged(lastOfTies)
-    val columns = Seq(
-      Alias(from, From)(),
-      Alias(until, To)(),
-      Alias(IsNull(until), IsCurrent)())
+    val (starting, from, until) =
+      if (track.isEmpty) (lastOfTies, by, next1) else merged(lastOfTies)
+    val columns = Seq(Alias(from, From)(), Alias(until, To)(), Alias(IsNull(until), IsCurrent)())
     val current = Project(rows.output ++ columns, Filter(Not(isDeleted), starting))
     KeyedVersions(key :+ columns.head.toAttribute, current)
   }
@@ -80,7 +78,9 @@ private[functions] class History(
     val stops = Alias(differs(after.toAttribute), "_stops")()
     val bounds = Filter(
       Or(starts.toAttribute, stops.toAttribute),
-      Project(rows.output ++ Seq(ends.toAttribute, starts, stops), window(Seq(before, after), versions)))
+      Project(
+        rows.output ++ Seq(ends.toAttribute, starts, stops),
+        window(Seq(before, after), versions)))
     val first = neighbor("_first", by, isNext = false)
     val until = neighbor("_until", by, isNext = true)
     val from = Alias(If(starts.toAttribute, by, first.toAttribute), "_from")()
@@ -96,9 +96,7 @@ private[functions] class History(
     val function =
       if (isNext) Lead(value, Literal(1), nothing, ignoreNulls = false)
       else Lag(value, Literal(1), nothing, ignoreNulls = false)
-    Alias(
-      WindowExpression(function, WindowSpecDefinition(key, order, function.frame)),
-      name)()
+    Alias(WindowExpression(function, WindowSpecDefinition(key, order, function.frame)), name)()
   }
 }
 
@@ -134,8 +132,9 @@ object HistoryFunction {
   private[functions] val Parameters = Seq("history_by", "track", "delete_when")
 
   val description: FunctionArguments.Description =
-    FunctionArguments.describe(Name, "Returns the validity of each version of a row") { expressions =>
-      apply(new FunctionArguments(Name, "key" +: Parameters, expressions))
+    FunctionArguments.describe(Name, "Returns the validity of each version of a row") {
+      expressions =>
+        apply(new FunctionArguments(Name, "key" +: Parameters, expressions))
     }
 
   /** Returns a call over a parsed query, to be resolved. */
@@ -179,7 +178,10 @@ object HistoryFunction {
         CommitHistory(key, validity(TimestampType), arguments.source)
       case several =>
         val names = several.map(_.name).mkString(", ")
-        throw arguments.invalid("history_by", names, "one column with the time of a version is expected")
+        throw arguments.invalid(
+          "history_by",
+          names,
+          "one column with the time of a version is expected")
     }
   }
 

@@ -39,7 +39,9 @@ private[parser] object Statement {
 
   /** Kinds of objects. After one of these words, every error in the text is ours. */
   private val Objects =
-    "FLOW VIEW TABLE VIEWS TABLES SAVEPOINT SAVEPOINTS REFRESHES CHECKPOINT CHANGELOG".split(' ').toSet
+    "FLOW VIEW TABLE VIEWS TABLES SAVEPOINT SAVEPOINTS REFRESHES CHECKPOINT CHANGELOG"
+      .split(' ')
+      .toSet
 
   private val QueryWords = Seq("SELECT", "WITH", "FROM", "TABLE", "VALUES", "(")
 
@@ -189,7 +191,8 @@ private[parser] object Statement {
 
   private def autoCdc(read: ReadStatement): LogicalPlan = {
     def chosen(listed: String, excepted: String): AutoCdc.Columns =
-      if (read.has(listed)) AutoCdc.Columns(AutoCdc.Columns.names(read.textOf(listed)), isExcept = false)
+      if (read.has(listed))
+        AutoCdc.Columns(AutoCdc.Columns.names(read.textOf(listed)), isExcept = false)
       else {
         val names = read.optional(excepted, read.textOf).toSeq.flatMap(AutoCdc.Columns.names)
         AutoCdc.Columns(names, isExcept = true)

@@ -123,7 +123,8 @@ case class ViewDefinition(
     }
     HistoryArguments.flatMap { case (property, argument) =>
       options.get(property).map { text =>
-        argument -> (if (argument == "delete_when") Seq(text) else text.split(',').toSeq.map(_.trim))
+        argument -> (if (argument == "delete_when") Seq(text)
+                     else text.split(',').toSeq.map(_.trim))
       }
     }
   }

@@ -121,8 +121,10 @@ case class ChangelogNeighborsExec(
   override protected def storedResult(store: StateStore): Iterator[InternalRow] = {
     val runs = runsIn(store, layout.comparator())
     val segments = new Segments
-    val keyOf = UnsafeProjection.create(layout.rowsKey.map(part => part.copy(ordinal = part.ordinal + 1)))
-    val keys = DistinctRows(store.iterator().filter(_.key.getByte(0) == 0).map(entry => keyOf(entry.key)))
+    val keyOf =
+      UnsafeProjection.create(layout.rowsKey.map(part => part.copy(ordinal = part.ordinal + 1)))
+    val keys = DistinctRows(
+      store.iterator().filter(_.key.getByte(0) == 0).map(entry => keyOf(entry.key)))
     val byKey = layout.partition.map(SortOrder(_, Ascending))
     val order = GenerateOrdering.generate(byKey, layout.partition)
     keys.sortWith(order.lt).iterator.flatMap { key =>

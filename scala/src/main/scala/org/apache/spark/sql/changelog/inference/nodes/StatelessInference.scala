@@ -12,7 +12,8 @@ import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.inference.DescribeNode
 import org.apache.spark.sql.changelog.inference.keys.ProjectKeys
 import org.apache.spark.sql.changelog.plans.{
-  ChangelogStatic, CommitHistory, FromChangelog, KeyedVersions, RowTtl, TemporalFilter, ToChangelog
+  ChangelogStatic, CommitHistory, FromChangelog, KeyedVersions, RowTtl, TemporalFilter,
+  ToChangelog
 }
 import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 

@@ -273,7 +273,6 @@ object HistoryInference extends NodeInference {
     Decision(
       Seq(Demand.bothImagesFor(node.plan)),
       Some("open and close intervals"),
-      Seq(
-        StateTable("rows", key.map(_.name).toSeq, "row, start", StateTable.unbounded)))
+      Seq(StateTable("rows", key.map(_.name).toSeq, "row, start", StateTable.unbounded)))
   }
 }

@@ -81,7 +81,8 @@ case class AutoCdc(
         val column = quoteIdentifier(name)
         s"last_value(CASE WHEN NOT $Deleted THEN $column END, true) OVER (PARTITION BY ${list(keys)}, $Life ORDER BY $Sequence) AS $column"
       }
-      val lives = s"SELECT *, count_if($Deleted) OVER (PARTITION BY ${list(keys)} ORDER BY $Sequence) AS $Life FROM ($changes)"
+      val lives =
+        s"SELECT *, count_if($Deleted) OVER (PARTITION BY ${list(keys)} ORDER BY $Sequence) AS $Life FROM ($changes)"
       s"SELECT ${(keys.map(quoteIdentifier) ++ filled).mkString(", ")}, $Sequence, $Deleted FROM ($lives)"
     }
   }
@@ -102,7 +103,8 @@ case class AutoCdc(
   private def history(schema: StructType, shown: Seq[String]): String = {
     val comparable = schema.filter(field => RowOrdering.isOrderable(field.dataType)).map(_.name)
     val track = tracked.of(shown.filterNot(isKey)).filter(comparable.contains)
-    val versions = s"SELECT ${list((keys ++ shown).distinct)}, $Sequence, $Deleted FROM (${rows(schema.fieldNames.toSeq)})"
+    val versions =
+      s"SELECT ${list((keys ++ shown).distinct)}, $Sequence, $Deleted FROM (${rows(schema.fieldNames.toSeq)})"
     s"SELECT ${list(shown)}, valid_from AS __START_AT, valid_to AS __END_AT FROM history(TABLE($versions), " +
       s"key => ${texts(keys)}, history_by => '$Sequence', track => ${texts(track)}, delete_when => '$Deleted')"
   }
@@ -134,8 +136,9 @@ object AutoCdc {
 
     /** Returns the names in parentheses. */
     def names(list: String): Seq[String] =
-      CatalystSqlParser.parseExpression(s"array$list").collect { case column: UnresolvedAttribute =>
-        column.nameParts.last
+      CatalystSqlParser.parseExpression(s"array$list").collect {
+        case column: UnresolvedAttribute =>
+          column.nameParts.last
       }
   }
 

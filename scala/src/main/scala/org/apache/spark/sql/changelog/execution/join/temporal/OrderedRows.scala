@@ -89,7 +89,8 @@ private[execution] final class OrderedRows[Side <: OrderedSide](
       val rows = record.getArray(side.number)
       val size = rows.numElements()
       val counts =
-        if (record.isNullAt(layout.numSides)) Array.fill(size)(1L) else record.getArray(layout.numSides).toLongArray()
+        if (record.isNullAt(layout.numSides)) Array.fill(size)(1L)
+        else record.getArray(layout.numSides).toLongArray()
       new SortedRun(Array.tabulate(size)(rowAt(rows, _)), counts)
     }
   }
