@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""The commands of ``docs/cluster.md`` run a query on a cluster that loses processes."""
+"""The commands of ``docs/cluster.md`` run queries and views on a cluster that loses processes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,15 @@ from pages import sections, write
 
 PAGE = sections("cluster")["A standalone cluster on one machine"]
 START, SUBMIT, SQL = PAGE.of("sh")
+VIEWS = sections("cluster")["Views on the standalone cluster"]
+METASTORE, VIEW_JOBS = VIEWS.of("sh")
 BATCHES = 12
+
+
+def free_port() -> str:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return str(free.getsockname()[1])
 
 
 class Shell:
@@ -30,9 +38,7 @@ class Shell:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = str(free.getsockname()[1])
+        self.ports = {"7077": free_port(), "9083": free_port()}
         inherited = {name: os.environ[name] for name in os.environ if name != "PYTHONPATH"}
         self.environment = {
             **inherited,
@@ -42,9 +48,8 @@ class Shell:
 
     def start(self, commands: str) -> subprocess.Popen[str]:
         prelude = "\n".join(START.splitlines()[:2])
-        text = f"{prelude}\n{commands}".replace("7077", self.port)
         return subprocess.Popen(
-            ["bash", "-c", text.replace("/shared/folder", str(self.folder))],
+            ["bash", "-c", self.here(f"{prelude}\n{commands}")],
             cwd=self.folder,
             env=self.environment,
             start_new_session=True,
@@ -53,8 +58,16 @@ class Shell:
             text=True,
         )
 
+    def here(self, text: str) -> str:
+        """Put this shell's folder and ports in place of the page's."""
+        for name, port in self.ports.items():
+            text = text.replace(name, port)
+        return text.replace("/shared/folder", str(self.folder))
+
     def run(self, commands: str) -> str:
-        process = self.start(commands)
+        return self.end(self.start(commands))
+
+    def end(self, process: subprocess.Popen[str]) -> str:
         printed = process.communicate(timeout=300)[0]
         assert process.returncode == 0, (self.folder / "errors").read_text()[-5000:]
         return printed
@@ -149,3 +162,70 @@ def test_a_job_goes_on_when_an_executor_and_then_the_driver_are_killed(shell: Sh
     lines = [line.split("\t") for line in shell.run(SQL).splitlines() if line.count("\t") == 3]
     assert {(city, int(a), int(b), int(c)) for city, a, b, c in lines} == expected
     assert len(lines) == len(expected)
+
+
+@pytest.fixture
+def metastore(shell: Shell) -> Iterator[None]:
+    """Start the page's metastore, and write the page's files."""
+    languages = {"views.py": "python", "views.conf": "properties"}
+    for name, language in languages.items():
+        (shell.folder / name).write_text(shell.here(VIEWS.of(language)[0]))
+    process = shell.start(f"{METASTORE}\nwait")
+
+    def listens() -> bool:
+        with socket.socket() as client:
+            return client.connect_ex(("127.0.0.1", int(shell.ports["9083"]))) == 0
+
+    wait_until(listens)
+    yield
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc")
+@pytest.mark.usefixtures("metastore")
+def test_jobs_refresh_a_view_in_turn_when_an_executor_and_a_driver_are_killed(
+    shell: Shell,
+) -> None:
+    refresh = "REFRESH MATERIALIZED VIEW totals"
+    insert = "INSERT INTO orders SELECT INT(id % 50), INT(id) FROM range(1000)"
+    query = "SELECT customer, sum(amount) AS total FROM orders GROUP BY customer"
+    rows = "SELECT count(*), sum(total) FROM totals"
+    checks = f"SELECT * FROM totals EXCEPT ALL {query}", "VERIFY MATERIALIZED VIEW totals", rows
+
+    def start(*statements: str) -> subprocess.Popen[str]:
+        words = " ".join(f'"{statement}"' for statement in statements)
+        return shell.start(f"{VIEW_JOBS.splitlines()[0]}\n$submit {words}")
+
+    def is_begun() -> bool:
+        """Tell whether a batch of the view has begun and is not committed."""
+        batches = {
+            kind: {
+                (path.parents[1], path.name)
+                for path in shell.folder.glob(f"warehouse/**/{kind}/*")
+                if path.name.isdigit()
+            }
+            for kind in ("offsets", "commits")
+        }
+        return not batches["offsets"] <= batches["commits"]
+
+    assert sorted(shell.run(VIEW_JOBS).splitlines()) == ["1\t9", "2\t7"]
+    cluster = int(shell.environment["CLUSTER"])
+    shell.end(start(insert))
+    jobs = [start(refresh), start(refresh)]
+    wait_until(is_begun)
+    for executor in executors(cluster):
+        os.kill(executor, signal.SIGKILL)
+    for job in jobs:
+        shell.end(job)
+    assert shell.end(start(*checks, insert)).split() == ["50", str(9 + 7 + sum(range(1000)))]
+    driver = start(refresh)
+    wait_until(is_begun)
+    os.killpg(driver.pid, signal.SIGKILL)
+    driver.communicate()
+    assert is_begun()
+    jobs = [start(refresh), start(refresh)]
+    for job in jobs:
+        shell.end(job)
+    assert not is_begun()
+    assert shell.end(start(*checks)).split() == ["50", str(9 + 7 + 2 * sum(range(1000)))]
