@@ -10,9 +10,7 @@ import org.apache.spark.sql.types.StringType
 
 import org.apache.spark.sql.changelog.analysis.ReadStreams
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
-import org.apache.spark.sql.changelog.plans.{
-  Emission, KeyedVersions, LookupTable, ToChangelog
-}
+import org.apache.spark.sql.changelog.plans.{Emission, KeyedVersions, LookupTable, ToChangelog}
 import org.apache.spark.sql.changelog.{OutputMode, RowKind}
 
 /**

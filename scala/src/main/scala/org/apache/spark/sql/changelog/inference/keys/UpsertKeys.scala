@@ -10,8 +10,8 @@ import org.apache.spark.sql.catalyst.plans.logical._
 
 import org.apache.spark.sql.changelog.inference.EquiJoin
 import org.apache.spark.sql.changelog.plans.{
-  ChangelogStatic, CommitHistory, Emit, FromChangelog, GroupValue, KeyedVersions, LookupJoin, Rank,
-  RankFunction, RowTtl, TemporalFilter, TemporalJoin, ToChangelog
+  ChangelogStatic, CommitHistory, Emit, FromChangelog, GroupValue, KeyedVersions, LookupJoin,
+  Rank, RankFunction, RowTtl, TemporalFilter, TemporalJoin, ToChangelog
 }
 
 /**
