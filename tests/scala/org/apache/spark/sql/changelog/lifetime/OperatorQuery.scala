@@ -106,9 +106,6 @@ object OperatorQuery {
       "replayed aggregate",
       "SELECT g, median(v) AS m, to_json(sort_array(collect_list(v))) AS l FROM t GROUP BY g"),
     OperatorQuery(
-      "window over near rows",
-      "SELECT id, g, v, lag(v) OVER (PARTITION BY g ORDER BY v, id) AS p FROM t"),
-    OperatorQuery(
       "replayed window",
       "SELECT id, g, v, lag(v) OVER (PARTITION BY g ORDER BY v, id) AS p, sum(v) OVER (PARTITION BY g ORDER BY v, id) AS s FROM t"),
     OperatorQuery(
