@@ -447,7 +447,8 @@ class SnapshotViewsSuite extends ViewTests {
       .selectExpr("timestamp_seconds(60 * amount) AS at")
       .withWatermark("at", "10 minutes")
       .createOrReplaceTempView("timed")
-    val windows = "SELECT window.end AS w, count(*) AS n FROM timed GROUP BY window(at, '5 minutes')"
+    val windows =
+      "SELECT window.end AS w, count(*) AS n FROM timed GROUP BY window(at, '5 minutes')"
     def shown(name: String) =
       run(s"SELECT minute(w), n FROM $name ORDER BY w").map(_.mkString(" ")).toSeq
     val corrected = "on close, then corrections for 20 minutes"
