@@ -263,7 +263,7 @@ class EmitOnCloseSuite extends AnyFunSuite with TimedChanges {
       stream.add(minute(2), minute(7))
       assert(
         running.next() ==
-          Seq(s"${shown(5)} 1 update_preimage", s"${shown(5)} 2 update_postimage"))
+          Seq(s"${shown(5)} 1 delete", s"${shown(5)} 2 insert"))
       running.restart()
       stream.add(minute(36))
       assert(running.next() == Seq(s"${shown(10)} 2 insert", s"${shown(20)} 1 insert"))
@@ -271,7 +271,7 @@ class EmitOnCloseSuite extends AnyFunSuite with TimedChanges {
       // the window until 00:05 is over, 30 minutes before 00:36
       assert(
         running.next() ==
-          Seq(s"${shown(10)} 2 update_preimage", s"${shown(10)} 3 update_postimage"))
+          Seq(s"${shown(10)} 2 delete", s"${shown(10)} 3 insert"))
       assert(droppedRows(running) == 1)
     }
   }
