@@ -33,7 +33,8 @@ object Dependencies {
 
   // of the build for an older line the tables work everywhere, not the catalogs
   private lazy val iceberg =
-    if (isWithIceberg) "org.apache.iceberg" % "iceberg-spark-runtime-4.1_2.13" % "1.12.0" % Provided
+    if (isWithIceberg)
+      "org.apache.iceberg" % "iceberg-spark-runtime-4.1_2.13" % "1.12.0" % Provided
     else "org.apache.iceberg" % "iceberg-spark-runtime-4.0_2.13" % "1.11.0" % Test
 
   /** Tests use Delta, and so does what is compiled. Spark's own test jars hold `StreamTest` and `QueryTest`. */

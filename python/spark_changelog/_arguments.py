@@ -38,6 +38,14 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     >>> draw("png")
     Traceback (most recent call last):
     ValueError: Pass 'text' or 'svg' as `format` of draw: got 'png', of type str.
+    >>> @checked
+    ... def store(scd_type: Literal[1, 2]):
+    ...     return scd_type
+    >>> store(2)
+    2
+    >>> store(True)
+    Traceback (most recent call last):
+    TypeError: Pass 1 or 2 as `scd_type` of store: got True, of type bool.
     """
     parameters = list(inspect.signature(function).parameters)
     hints = functools.cache(lambda: get_type_hints(function))
@@ -77,7 +85,8 @@ def _fits(value: Any, hint: Any) -> bool:
     if hint is Any:
         return True
     if origin is Literal:
-        return isinstance(value, str) and value.lower() in arguments
+        choice = value.lower() if isinstance(value, str) else value
+        return any(choice == one and type(choice) is type(one) for one in arguments)
     if origin is Mapping:
         return isinstance(value, origin) and all(
             _fits(key, arguments[0]) and _fits(item, arguments[1]) for key, item in value.items()

@@ -14,6 +14,7 @@ from textwrap import indent
 from typing import Any
 
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
@@ -113,16 +114,22 @@ def test_the_statements_of_a_guide(spark: SparkSession, page: str) -> None:
                 shown = "\n".join("  ".join(map(str, row)) for row in answers[-1])
                 assert shown == expected
         for view in spark.sql("SHOW MATERIALIZED VIEWS").collect():
-            assert changelog.verify(view["name"], spark=spark).count() == 0
+            try:
+                assert changelog.verify(view["name"], spark=spark).count() == 0
+            except AnalysisException as error:
+                if error.getCondition() != "CHANGELOG_HISTORY_NOT_RECOMPUTABLE":
+                    raise
     finally:
         for view in spark.sql("SHOW MATERIALIZED VIEWS").collect():
-            spark.sql(f"DROP MATERIALIZED VIEW {view['name']}")
+            spark.sql(f"DROP MATERIALIZED VIEW IF EXISTS {view['name']} CASCADE")
         spark.sql("USE default")
         spark.sql("DROP DATABASE guide CASCADE")
 
 
 def test_the_statements_of_monitoring(spark: SparkSession) -> None:
-    (operators, _), (views, _) = transcript("monitoring")
+    blocks = [statements for statements, _ in transcript("monitoring")]
+    (operators,) = (block for block in blocks if "changelog_status()" in block[0])
+    (views,) = (block for block in blocks if "views_status" in block[0])
     assert spark.sql(operators[0]).columns[:2] == ["query", "node"]
     columns = ", ".join(f"{name} STRING" for name in STATUS_COLUMNS.split(", "))
     spark.sql(f"CREATE TABLE default.views_status ({columns}) USING parquet")

@@ -27,7 +27,7 @@ class StatementPropertySuite extends SeedSuite(500) {
   override protected def checkSeed(seed: Long): Unit = {
     val random = new Random(new Random(seed).nextLong()) // seeds that are near draw alike
     val statement = Statement.all((seed % Statement.all.size).toInt)
-    val drawn = sequence(random, statement.parsed)
+    val drawn = sequence(random, statement, statement.parsed)
     val plain = drawn.map(_.head).mkString(" ")
     val written = drawn.map(ways => anyCase(random, ways, one(random, ways)))
     val other = written
@@ -71,27 +71,35 @@ class StatementPropertySuite extends SeedSuite(500) {
 
   private def one[A](random: Random, of: Seq[A]): A = of(random.nextInt(of.size))
 
-  private def sequence(random: Random, items: Seq[Syntax]): Seq[Ways] =
+  private def sequence(random: Random, statement: Statement, items: Seq[Syntax]): Seq[Ways] =
     items.flatMap {
       case Syntax.Keyword(word) => Seq(Seq(word))
-      case Syntax.Slot(name) => slot(random, name)
+      case Syntax.Slot(name) => slot(random, statement, name)
       case Syntax.Choice(options, isOptional, isRepeated) =>
         val number =
           if (isRepeated) random.nextInt(options.size)
           else if (isOptional) random.nextInt(2)
           else 1
         // Spark takes no clause twice
-        random.shuffle(options).take(number).flatMap(sequence(random, _))
+        random.shuffle(options).take(number).flatMap(sequence(random, statement, _))
     }
 
-  private def slot(random: Random, name: String): Seq[Ways] = name match {
+  private def slot(random: Random, statement: Statement, name: String): Seq[Ways] = name match {
     case "s" => Seq(Seq("before_1", "`before_1`"))
+    case "n" if statement.syntax.contains("SCD TYPE") => Seq(Seq(one(random, Seq("1", "2"))))
     case "n" => Seq(Seq(one(random, Seq("7", "64"))))
     case "collation" => Seq(Seq("UTF8_LCASE"))
-    case "(columns)" => Seq("(", "a", "INT", "COMMENT", "')'", ")").map(Seq(_))
+    case "(columns)" if !statement.syntax.contains("AUTO CDC") =>
+      Seq("(", "a", "INT", "COMMENT", "')'", ")").map(Seq(_))
     case "(transforms)" => Seq(Seq("("), Seq("a", "`a`"), Seq(")"))
     case "(properties)" => Seq(Seq("("), Seq("'k'", "\"k\""), Seq("="), Seq("'v('"), Seq(")"))
     case "(keys)" => Seq(Seq("("), Seq("k", "`k`"), Seq(")"))
+    case "(columns)" | "(hidden)" | "(tracked)" | "(untracked)" =>
+      Seq(Seq("("), Seq("c"), Seq(")"))
+    case "*" => Seq(Seq("*"))
+    // kept as text, whose tokens stay as they are written
+    case "(source)" => Seq(Seq("(c)"))
+    case "source" | "deletion" | "truncation" | "sequence" => Seq(Seq("c"))
     case "query" => Seq(Seq("SELECT 'a;' AS b FROM t -- AS (\n"))
     case "condition" => Seq(Seq("a = 'WHERE ' -- ';)\n"))
     case "clause" => Seq(Seq("COLUMNS (a INT)"))

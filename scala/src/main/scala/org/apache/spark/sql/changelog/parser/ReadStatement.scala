@@ -4,6 +4,8 @@
 package org.apache.spark.sql.changelog.parser
 
 import org.apache.spark.sql.AnalysisException
+import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute
+import org.apache.spark.sql.catalyst.parser.{CatalystSqlParser, ParseException}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.util.SparkParserUtils.unescapeSQLString
 
@@ -33,6 +35,16 @@ private[parser] final class ReadStatement(
     val until = if (end == Syntax.AllRead) tokens.text.length else tokens(end - 1).end
     tokens.text.substring(tokens(first).start, until)
   }
+
+  /** Returns the names of columns in parentheses. */
+  def columns(slot: String): Seq[String] =
+    try
+      CatalystSqlParser.parseExpression(s"array${textOf(slot)}").collect {
+        case column: UnresolvedAttribute => column.nameParts.last
+      }
+    catch {
+      case _: ParseException => throw error(found.parts(slot)._1, Seq("columns in parentheses"))
+    }
 
   /** Returns the text from the token after a keyword or slot on. */
   def textAfter(part: String): String =

@@ -191,12 +191,8 @@ private[parser] object Statement {
 
   private def autoCdc(read: ReadStatement): LogicalPlan = {
     def chosen(listed: String, excepted: String): AutoCdc.Columns =
-      if (read.has(listed))
-        AutoCdc.Columns(AutoCdc.Columns.names(read.textOf(listed)), isExcept = false)
-      else {
-        val names = read.optional(excepted, read.textOf).toSeq.flatMap(AutoCdc.Columns.names)
-        AutoCdc.Columns(names, isExcept = true)
-      }
+      if (read.has(listed)) AutoCdc.Columns(read.columns(listed), isExcept = false)
+      else AutoCdc.Columns(read.optional(excepted, read.columns).getOrElse(Nil), isExcept = true)
     val source = if (read.has("(source)")) read.textOf("(source)") else read.textOf("source")
     AutoCdc.create(
       read.name("v"),
@@ -204,7 +200,7 @@ private[parser] object Statement {
       read.optional("'comment'", read.text),
       AutoCdc(
         s"STREAM $source",
-        AutoCdc.Columns.names(read.textOf("(keys)")),
+        read.columns("(keys)"),
         read.textOf("sequence"),
         read.optional("deletion", read.textOf),
         read.optional("truncation", read.textOf),

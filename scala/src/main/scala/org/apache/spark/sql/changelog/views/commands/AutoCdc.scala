@@ -3,9 +3,7 @@
 
 package org.apache.spark.sql.changelog.views.commands
 
-import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute
 import org.apache.spark.sql.catalyst.expressions.{Literal, RowOrdering}
-import org.apache.spark.sql.catalyst.parser.CatalystSqlParser
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.util.{quoteIdentifier, quoteNameParts}
 import org.apache.spark.sql.types.StructType
@@ -133,13 +131,6 @@ object AutoCdc {
 
   object Columns {
     val all: Columns = Columns(Nil, isExcept = true)
-
-    /** Returns the names in parentheses. */
-    def names(list: String): Seq[String] =
-      CatalystSqlParser.parseExpression(s"array$list").collect {
-        case column: UnresolvedAttribute =>
-          column.nameParts.last
-      }
   }
 
   /** Returns the command that creates and fills the view. */
