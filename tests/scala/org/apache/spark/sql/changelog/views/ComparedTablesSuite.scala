@@ -12,6 +12,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog
 
+import org.apache.spark.sql.changelog.config.ChangelogConf.VIEW_STATE
 import org.apache.spark.sql.changelog.testing._
 
 /** Views over tables that tell nothing of their changes, of PostgreSQL and others. */
@@ -35,6 +36,7 @@ class ComparedTablesSuite
   override protected lazy val spark: SparkSession = ChangelogSession.start(conf = settings)
 
   override def afterEach(): Unit = {
+    run(s"RESET ${VIEW_STATE.key}")
     run("DROP MATERIALIZED VIEW IF EXISTS v")
     Seq("orders", "customers").foreach { table =>
       run(s"DROP TABLE IF EXISTS $table")
@@ -207,6 +209,7 @@ class ComparedTablesSuite
   }
 
   test("a refresh that fails is done again with what it had read") {
+    run(s"SET ${VIEW_STATE.key} = early")
     makeTables("PRIMARY KEY")
     spark.udf.register("checked", checked)
     val query = "SELECT customer, sum(checked(id)) AS ids FROM pg.public.orders GROUP BY customer"
@@ -368,6 +371,7 @@ class ComparedTablesSuite
   }
 
   test("a changed query goes on with the copies of the one before") {
+    run(s"SET ${VIEW_STATE.key} = early")
     makeTables("PRIMARY KEY")
     val query = "SELECT customer, sum(amount) AS total FROM pg.public.orders GROUP BY customer"
     create(query)
