@@ -5,7 +5,6 @@ package org.apache.spark.sql.changelog.connectors.delta
 
 import java.io.FileNotFoundException
 import java.lang.reflect.InvocationTargetException
-import java.nio.charset.StandardCharsets.ISO_8859_1
 import java.nio.file.{Files, Path, Paths}
 
 import scala.jdk.CollectionConverters._
@@ -28,6 +27,9 @@ class DeltaAssumptionsSuite extends AnyFunSuite with ChangelogSession with Golde
   override protected lazy val spark: SparkSession =
     ChangelogSession.start(conf = ChangelogSession.Quick ++ WhileOptimized.conf +
       ("spark.sql.warehouse.dir" -> warehouse))
+
+  private val connector =
+    new ConnectorPackage(classOf[DeltaRelation], "org.apache.spark.sql.delta.")
 
   private def run(sql: String): Seq[Row] = spark.sql(sql).collect().toSeq
 
@@ -279,8 +281,7 @@ class DeltaAssumptionsSuite extends AnyFunSuite with ChangelogSession with Golde
   test("a jar whose class loader does not find Delta says how to load both") {
     withTable() {
       val found = relation
-      val apart =
-        new WithoutDelta(getClass.getClassLoader).loadClass(classOf[DeltaRelation].getName)
+      val apart = connector.loadWithoutLibrary(classOf[DeltaRelation])
       val again = apart.getConstructors.head.newInstance(found.relation, found.location)
       val condition = conditionOf {
         try apart.getMethod("snapshot").invoke(again)
@@ -293,38 +294,12 @@ class DeltaAssumptionsSuite extends AnyFunSuite with ChangelogSession with Golde
   test(
     "no other package knows settings and errors of Delta, and no other class is linked with it") {
     val known = "sql\\.delta\\b|spark\\.databricks|\"(DIFFERENT_)?DELTA_|\"delta\\.enable".r
-    UsedPackages.sources(home.resolve("scala/src/main")).foreach { file =>
-      val isInside = file.getParent.endsWith("connectors/delta")
-      assert(isInside || known.findFirstIn(Files.readString(file)).isEmpty, file)
-    }
-    val classes = Paths.get(Delta.getClass.getProtectionDomain.getCodeSource.getLocation.toURI)
-    val all = Files.walk(classes)
-    val linked =
-      try {
-        val files = all.iterator.asScala.filter(_.toString.endsWith(".class")).toSeq
-        files.filter(Files.readString(_, ISO_8859_1).contains("org/apache/spark/sql/delta/"))
-      } finally all.close()
+    val outside = connector.sourcesOutside(known)
+    assert(outside.isEmpty, outside)
+    val linked = connector.linked
     assert(linked.isEmpty == ChangelogSession.isSpark43 && linked.forall(isPlainCode), linked)
   }
 
   private def isPlainCode(file: Path): Boolean =
-    file.getParent.endsWith("connectors/delta") &&
-      file.getFileName.toString.matches("Delta(Snapshots|Writes)\\b.*")
-}
-
-/** Loads the classes of `connectors.delta` once more, and doesn't find those of Delta. */
-private class WithoutDelta(parent: ClassLoader) extends ClassLoader(parent) {
-  private val linked = classOf[DeltaRelation].getPackageName + "."
-
-  override protected def loadClass(name: String, resolve: Boolean): Class[_] =
-    if (name.startsWith("org.apache.spark.sql.delta.")) throw new ClassNotFoundException(name)
-    else if (name.startsWith(linked)) {
-      Option(findLoadedClass(name)).getOrElse {
-        val file = parent.getResourceAsStream(name.replace('.', '/') + ".class")
-        val bytes =
-          try file.readAllBytes()
-          finally file.close()
-        defineClass(name, bytes, 0, bytes.length)
-      }
-    } else super.loadClass(name, resolve)
+    connector.has(file, "Delta(Snapshots|Writes)\\b.*")
 }
