@@ -9,7 +9,7 @@ import scala.util.Random
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.types.{DataType, StructField, StructType}
 
-import org.apache.spark.sql.changelog.sources.tables.NetRows
+import org.apache.spark.sql.changelog.sources.tables.RowDelta
 import org.apache.spark.sql.changelog.testing._
 
 /**
@@ -42,7 +42,7 @@ class DeltaWriterPropertySuite extends SeedSuite(numSeeds = 12) {
       run(s"CREATE TABLE t ($table) USING delta TBLPROPERTIES ($properties)")
       try {
         val columns = spark.table("t").schema
-        val by = Seq(key -> NetRows.identityType(columns(key).dataType))
+        val by = Seq(key -> RowDelta.identityType(columns(key).dataType))
         DeltaWriter.find(spark, "t", RowIdentity(columns, by, isKey = true), "query/t")
       } finally run("DROP TABLE t")
     }
@@ -139,7 +139,7 @@ private object DeltaWriterPropertySuite {
         USING delta ${layout.mkString}
         TBLPROPERTIES ('delta.enableDeletionVectors' = 'true', 'delta.enableChangeDataFeed' = '$hasFeed')""")
       val schema = StructType(columns.map(column => StructField(column.name, column.dataType)))
-      val exactly = by.map(column => column.name -> NetRows.identityType(column.dataType))
+      val exactly = by.map(column => column.name -> RowDelta.identityType(column.dataType))
       DeltaWriter.find(spark, "t", RowIdentity(schema, exactly, isKey), "query/t").get
     }
 

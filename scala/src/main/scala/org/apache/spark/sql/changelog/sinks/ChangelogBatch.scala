@@ -16,7 +16,7 @@ import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.RowKind.ChangeTypes
 import org.apache.spark.sql.changelog.errors.ChangelogErrors
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.runtime
-import org.apache.spark.sql.changelog.sources.tables.NetRows
+import org.apache.spark.sql.changelog.sources.tables.RowDelta
 
 /**
  * A batch of changes for a sink.
@@ -147,10 +147,7 @@ case class ChangelogBatch(
    * Returns the net count of each row in the batch, in the column [[Net]], without zeros.
    * Requires complete before images.
    */
-  def netRows: DataFrame = {
-    val signed = changes.withColumn(Net, when(isRetraction, lit(-1L)).otherwise(lit(1L)))
-    NetRows.summed(signed, input.columnNames, Net).where(col(Net) =!= 0)
-  }
+  def netRows: DataFrame = RowDelta.counted(changes, input.columnNames, isRetraction)
 
   /** The columns of the query, without the change type. */
   def schema: StructType =
@@ -186,12 +183,12 @@ object ChangelogBatch {
   val Gone = "_changelog_gone"
 
   /** The net count of a row, negative for deleted rows. */
-  val Net = "_changelog_net"
+  val Net: String = RowDelta.Net
 
   private val Taken = "_changelog_taken"
   private val Rows = "_changelog_rows"
 
-  def quoted(name: String): Column = col("`" + name.replace("`", "``") + "`")
+  def quoted(name: String): Column = RowDelta.quoted(name)
 
   def columns(names: Seq[String]): Seq[Column] = names.map(quoted)
 

@@ -4,7 +4,6 @@
 package org.apache.spark.sql.changelog.views
 
 import org.apache.spark.sql.Column
-import org.apache.spark.sql.catalyst.expressions.RowOrdering
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.expressions.Window
 import org.apache.spark.sql.functions._
@@ -13,7 +12,7 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.changelog.connectors.delta.DeltaWriter
 import org.apache.spark.sql.changelog.sinks.ChangelogBatch.{Before, Gone, Net, columns, quoted}
 import org.apache.spark.sql.changelog.sinks.table.RowMerge
-import org.apache.spark.sql.changelog.sources.tables.NetRows
+import org.apache.spark.sql.changelog.sources.tables.RowDelta
 
 /**
  * DeltaDifference: replaces the rows of a Delta table by new rows, and writes only the differences, in a single commit.
@@ -41,8 +40,10 @@ private class DeltaDifference(
     rows: DataFrame,
     key: Option[Seq[String]],
     within: Column = lit(true)) {
-  import DeltaDifference._
-
+  private val OldSide = "_changelog_were"
+  private val NewSide = "_changelog_are"
+  private val Replaced = "_changelog_replaced"
+  private val Step = "_changelog_step"
   private val names = rows.columns.toSeq
   private val ofKey = Window.partitionBy(columns(key.getOrElse(Nil)): _*)
   private val there = session.table(table)
@@ -60,7 +61,7 @@ private class DeltaDifference(
     val before =
       there.where(within).select(known :+ lit(1L).as(OldSide) :+ lit(0L).as(NewSide): _*)
     val after = rows.select(columns(names) :+ lit(0L).as(OldSide) :+ lit(1L).as(NewSide): _*)
-    NetRows
+    RowDelta
       .summed(before.union(after), names, OldSide, NewSide)
       .where(col(OldSide) =!= col(NewSide))
       .localCheckpoint()
@@ -111,15 +112,4 @@ private class DeltaDifference(
   }
 
   private def row: Column = struct(columns(names): _*)
-}
-
-private object DeltaDifference {
-  private val OldSide = "_changelog_were"
-  private val NewSide = "_changelog_are"
-  private val Replaced = "_changelog_replaced"
-  private val Step = "_changelog_step"
-
-  /** Returns whether rows with these columns can be compared with a table's rows. */
-  def isPossible(columns: StructType): Boolean =
-    columns.forall(field => RowOrdering.isOrderable(field.dataType))
 }

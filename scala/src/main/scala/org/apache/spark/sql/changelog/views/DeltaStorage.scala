@@ -6,7 +6,7 @@ package org.apache.spark.sql.changelog.views
 import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.catalyst.TableIdentifier
-import org.apache.spark.sql.catalyst.expressions.Literal
+import org.apache.spark.sql.catalyst.expressions.{Literal, RowOrdering}
 import org.apache.spark.sql.catalyst.util.quoteIdentifier
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.execution.command.DropTableCommand
@@ -89,6 +89,10 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
     ("changelog-table", Map("path" -> path, "countRows" -> "true", "createTable" -> "true"))
   }
 
+  /** Returns whether rows with these columns can be compared with a table's rows. */
+  private def isComparable(columns: StructType): Boolean =
+    columns.forall(field => RowOrdering.isOrderable(field.dataType))
+
   override def keptRows(view: KeptView, queryId: String): LazyList[KeptRows] = {
     val generation = view.definition.folder.getName
     val staged = view.definition.rows
@@ -130,14 +134,14 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
       case Replacement.RecreateTable => recreateTable(view, shown, queryId)
       // An empty table differs in all rows.
       case Replacement.DifferingRows(key)
-          if DeltaDifference.isPossible(shown.schema) && !session.table(view.sql).isEmpty =>
+          if isComparable(shown.schema) && !session.table(view.sql).isEmpty =>
         val difference = new DeltaDifference(rows.sparkSession, view.sql, shown, key)
         inPlace(view, rows.sparkSession) {
           if (difference.isEmpty) recordGeneration(view, difference.added) else difference.merge()
         }
       case Replacement.RowsWhere(condition, key) =>
         val writing = rows.sparkSession
-        if (!DeltaDifference.isPossible(shown.schema)) {
+        if (!isComparable(shown.schema)) {
           inPlace(view, writing, queryId)(shown.writeTo(view.sql).overwrite(condition))
         } else {
           val difference = new DeltaDifference(writing, view.sql, shown, key, condition)

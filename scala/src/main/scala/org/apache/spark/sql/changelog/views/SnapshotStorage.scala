@@ -170,7 +170,8 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
   /** Publishes the rows in a folder together with the definition of `view`. */
   def show(view: KeptView, path: Path): Unit = SnapshotStorage.alone {
     new SnapshotVersions(session, view).add(
-      SnapshotVersions.Version(path, view.schema, view.definition.toProperties))
+      SnapshotVersions
+        .Version(path.toString, view.schema.json, view.definition.toProperties, at = 0))
     Fence.check("publish")
     publish(view)
   }

@@ -9,7 +9,7 @@ import org.apache.spark.sql.types.{DataType, StructType}
 
 import org.apache.spark.sql.changelog.connectors.delta.{DeltaConflicts, RowIdentity}
 import org.apache.spark.sql.changelog.sinks.ChangelogBatch.Gone
-import org.apache.spark.sql.changelog.sources.tables.NetRows
+import org.apache.spark.sql.changelog.sources.tables.RowDelta
 
 /**
  * Changes a table by one `MERGE`.
@@ -79,13 +79,13 @@ private[changelog] object RowMerge {
     })
 
   /** Returns the type in which equal values are identical, ignoring nullability. */
-  def identityType(dataType: DataType): DataType = NetRows.identityType(dataType).asNullable
+  def identityType(dataType: DataType): DataType = RowDelta.identityType(dataType).asNullable
 
   /** Returns how [[org.apache.spark.sql.changelog.connectors.delta.DeltaWriter]] finds rows by some columns. */
   def identity(columns: StructType, by: Seq[String], isKey: Boolean): RowIdentity =
     RowIdentity(
       columns,
-      by.map(name => name -> NetRows.identityType(columns(name).dataType)),
+      by.map(name => name -> RowDelta.identityType(columns(name).dataType)),
       isKey)
 
   def column(side: String, name: String): String = s"$side.${quoteIdentifier(name)}"

@@ -21,7 +21,7 @@ import org.apache.spark.sql.changelog.sinks.ChangelogBatch._
 import org.apache.spark.sql.changelog.sinks.{
   ChangelogBatch, ChangelogSink, SinkInput, SinkOptions
 }
-import org.apache.spark.sql.changelog.sources.tables.NetRows
+import org.apache.spark.sql.changelog.sources.tables.RowDelta
 
 /**
  * Keeps a table current: a table of Delta, Iceberg or another source that supports `MERGE`. For a
@@ -180,7 +180,7 @@ class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
       .join(there.as("t"), isSame, "left")
       .select(fewerColumns :+ coalesce(col(s"t.$There"), lit(0L)).as(There): _*)
     val fewer =
-      NetRows
+      RowDelta
         .summed(met, fewerNames, There)
         .select(
           ChangelogBatch.columns(names) :+ greatest(col(There) + col(Net), lit(0L))

@@ -12,12 +12,11 @@ import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.connector.read.streaming.{Offset => AnyOffset, ReadLimit}
 import org.apache.spark.sql.execution.streaming.Offset
 import org.apache.spark.sql.execution.streaming.runtime.LongOffset
-import org.apache.spark.sql.functions.lit
 import org.apache.spark.sql.types.{StringType, StructType}
 
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.sources.LatestOffsetSource
-import org.apache.spark.sql.changelog.sources.tables.NetRows
+import org.apache.spark.sql.changelog.sources.tables.RowDelta
 
 /**
  * SnapshotSource: the changes of a batch query's result, by comparing each snapshot with the
@@ -98,12 +97,7 @@ class SnapshotSource(session: SparkSession, query: String, folder: Path, columns
   private def numberOf(offset: Offset): Long = offset.json.toLong
 
   /** Returns the net changes between both snapshots, each row repeated by its count. */
-  private def changes(from: Long, until: Long): DataFrame = {
-    def signed(number: Long, kind: String) =
-      read(number).withColumn(RowKind.ChangeTypeColumnName, lit(kind))
-    val both = signed(until, "insert").union(signed(from, "delete"))
-    NetRows.netted(both, columns.fieldNames.toSeq)
-  }
+  private def changes(from: Long, until: Long): DataFrame = RowDelta(read(from), read(until))
 
   private def read(number: Long): DataFrame =
     if (number > 0 && files.exists(path(number))) {

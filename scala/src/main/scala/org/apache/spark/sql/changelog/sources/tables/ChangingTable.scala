@@ -58,7 +58,7 @@ private[tables] class ChangingTable(session: SparkSession, override val name: St
             "version" -> from.version,
             "reason" -> reason.linesIterator.nextOption().getOrElse(error.toString))
       }
-    changed.select(columns.map(NetRows.quoted): _*).queryExecution.analyzed
+    changed.select(columns.map(RowDelta.quoted): _*).queryExecution.analyzed
   }
 
   /** Returns None, because catalogs don't report the amount of changes. */

@@ -9,13 +9,12 @@ import org.apache.spark.sql.catalyst.expressions.RowOrdering
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.types.DataTypeUtils.fromAttributes
 import org.apache.spark.sql.catalyst.util.UnsafeRowUtils.isBinaryStable
-import org.apache.spark.sql.classic.{DataFrame, Dataset, SparkSession}
+import org.apache.spark.sql.classic.{Dataset, SparkSession}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
-import org.apache.spark.sql.functions.{col, lit}
+import org.apache.spark.sql.functions.col
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types.{CalendarIntervalType, NullType, VariantType}
 
-import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.compat.JdbcReading
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 
@@ -81,10 +80,7 @@ private[tables] class ComparedTable(
 
   /** Stores the differences, and returns whether the rows differ. */
   private def differs(before: String, now: String): Boolean = {
-    def signed(copy: String, kind: String): DataFrame =
-      copies.rows(copy).withColumn(RowKind.ChangeTypeColumnName, lit(kind))
-    val both = signed(now, "insert").union(signed(before, "delete"))
-    copies.writeChanges(now, NetRows(both, copies.columns))
+    copies.writeChanges(now, RowDelta(copies.rows(before), copies.rows(now)))
     !copies.changes(now).isEmpty
   }
 

@@ -138,12 +138,12 @@ private[tables] class DeltaTable(session: SparkSession, override val name: Strin
     val columns = relation.output.map(_.name)
     def read(byFiles: Boolean): DataFrame = found
       .changes(session, commits, byFiles)
-      .select((columns :+ RowKind.ChangeTypeColumnName).map(NetRows.quoted): _*)
+      .select((columns :+ RowKind.ChangeTypeColumnName).map(RowDelta.quoted): _*)
     val changed =
       try {
         try read(byFiles = false)
         catch {
-          case Delta.Error(Delta.NoFeed) => NetRows(read(byFiles = true), columns)
+          case Delta.Error(Delta.NoFeed) => RowDelta.net(read(byFiles = true), columns)
         }
       } catch {
         case error @ Delta.Error(condition) if Delta.hadOtherColumns(condition) =>

@@ -19,9 +19,10 @@ import org.apache.spark.sql.types.{LongType, StringType, StructField, StructType
 import org.apache.spark.sql.changelog.SqlCommand
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.explain.lineage.{TraceRows, TracedNode}
+import org.apache.spark.sql.changelog.sources.tables.RowDelta
 import org.apache.spark.sql.changelog.views._
 import org.apache.spark.sql.changelog.views.history.RefreshHistory
-import org.apache.spark.sql.changelog.views.verify.{PinnedView, RowDifference, VerifyView}
+import org.apache.spark.sql.changelog.views.verify.{PinnedView, VerifyView}
 
 /** ReadViews: the statements that return information about views. */
 object ReadViews {
@@ -147,12 +148,11 @@ object ReadViews {
             "others" -> others)
         }
         val renamed = right.toDF(left.columns.toSeq: _*)
-        val times = col(RowDifference.Times)
-        val values =
-          left.columns.toSeq.map(column => col(RowDifference.Row).getField(column).as(column))
+        val times = col(RowDelta.Net)
         val moreIn = when(times > 0, lit(shown(name))).otherwise(lit(shown(other)))
-        RowDifference
-          .counts(left, renamed)
+        val values = left.columns.toSeq.map(RowDelta.quoted)
+        RowDelta
+          .counted(left, renamed)
           .select(Seq(moreIn, abs(times)) ++ values: _*)
           .take(VerifyView.MostRows)
           .toSeq

@@ -12,10 +12,11 @@ import org.apache.spark.sql.types.VariantType
 
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.runtime
 import org.apache.spark.sql.changelog.sinks.ChangelogBatch._
+import org.apache.spark.sql.changelog.sinks.table.RowMerge
 import org.apache.spark.sql.changelog.sinks.{
   ChangelogBatch, ChangelogSink, SinkInput, SinkOptions
 }
-import org.apache.spark.sql.changelog.sources.tables.NetRows
+import org.apache.spark.sql.changelog.sources.tables.RowDelta
 
 /**
  * FilesSink: stores all rows in immutable files, such as Parquet. Each batch with changes writes a new, complete
@@ -97,7 +98,7 @@ class FilesSink(options: SinkOptions, written: (SparkSession, Path) => Unit)
       case Some(key) =>
         val touched = changes.select(s"$Newest.*").select(ChangelogBatch.columns(key): _*).as("c")
         val isTouched = key
-          .map(name => quotedOf("b", name) <=> quotedOf("c", name))
+          .map(name => col(RowMerge.column("b", name)) <=> col(RowMerge.column("c", name)))
           .reduceOption(_ && _)
           .getOrElse(lit(true))
         val stay = before.as("b").join(touched, isTouched, "left_anti")
@@ -106,13 +107,8 @@ class FilesSink(options: SinkOptions, written: (SparkSession, Path) => Unit)
           .union(changes.where(!col(Gone)).select(s"$Newest.*"))
       case None =>
         val all = before.withColumn(Net, lit(1L)).unionByName(changes)
-        NetRows
-          .summed(all, names, Net)
-          .where(col(Net) > 0)
-          .withColumn(Net, explode(array_repeat(lit(0), col(Net).cast("INT"))))
-          .select(ChangelogBatch.columns(names): _*)
+        val left = RowDelta.summed(all, names, Net).where(col(Net) > 0)
+        RowDelta.copies(left, names, Net, "", "").drop(Net)
     }
   }
-
-  private def quotedOf(side: String, name: String) = col(s"$side.`${name.replace("`", "``")}`")
 }

@@ -19,9 +19,8 @@ import org.apache.spark.sql.types.{DataType, StringType, StructType}
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.checkpoint.{Fence, TextFile}
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
-import org.apache.spark.sql.changelog.sources.tables.NetRows
+import org.apache.spark.sql.changelog.sources.tables.RowDelta
 import org.apache.spark.sql.changelog.views.KeptView
-import org.apache.spark.sql.changelog.views.verify.RowDifference
 
 /**
  * SnapshotVersions: the versions of a view, each with rows and a definition. The changes of a version are the rows that
@@ -112,17 +111,7 @@ class SnapshotVersions(session: SparkSession, view: KeptView) {
 
   private def step(before: Version, number: Long, version: Version): DataFrame =
     if (before.path == version.path) none
-    else {
-      val (gone, come) = (load(before), load(version))
-      val names = view.schema.fieldNames.toSeq
-      val changes =
-        if (NetRows.isCountable(view.schema.map(_.dataType))) {
-          NetRows.netted(of(gone, "delete").union(of(come, "insert")), names)
-        } else {
-          of(RowDifference(gone, come), "delete").union(of(RowDifference(come, gone), "insert"))
-        }
-      marked(changes, number, version.at)
-    }
+    else marked(RowDelta(load(before), load(version)), number, version.at)
 
   private def none: DataFrame = {
     val rows = session.createDataFrame(java.util.List.of[Row](), view.schema)
@@ -188,9 +177,4 @@ object SnapshotVersions {
    *   the view's definition, as table properties
    */
   case class Version(path: String, schema: String, properties: Map[String, String], at: Long)
-
-  object Version {
-    def apply(path: Path, schema: StructType, properties: Map[String, String]): Version =
-      Version(path.toString, schema.json, properties, at = 0)
-  }
 }

@@ -7,15 +7,17 @@ import org.apache.hadoop.fs.Path
 import org.json4s._
 import org.json4s.jackson.Serialization
 
+import org.apache.spark.sql.Row
 import org.apache.spark.sql.classic.{DataFrame, Dataset, SparkSession}
 import org.apache.spark.sql.functions._
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types._
-import org.apache.spark.sql.{Column, Row}
 
 import org.apache.spark.sql.changelog.checkpoint.TextFile
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.sinks.ChangelogBatch.{columns, quoted}
+import org.apache.spark.sql.changelog.sinks.table.RowMerge
+import org.apache.spark.sql.changelog.sources.tables.RowDelta
 import org.apache.spark.sql.changelog.views._
 
 /**
@@ -58,7 +60,7 @@ class VerifyView(creator: SparkSession, view: KeptView, sample: Option[Double]) 
     val names = expected.columns.toSeq
     val key = if (query.isStreaming) query.key.filter(_.nonEmpty) else None
     val hashed = key.getOrElse(names).map { name =>
-      RowDifference.comparable(quoted(name), expected.schema(name).dataType)
+      RowDelta.comparable(quoted(name), expected.schema(name).dataType)
     }
     def some(rows: DataFrame) = sample.fold(rows.select(columns(names): _*)) { percent =>
       val bucket = pmod(xxhash64(lit(seed) +: hashed: _*), lit(Buckets))
@@ -67,15 +69,14 @@ class VerifyView(creator: SparkSession, view: KeptView, sample: Option[Double]) 
     val stays = some(stored).persist()
     val should = some(expected).persist()
     try {
-      val missing = RowDifference(should, stays)
-      val extra = RowDifference(stays, should)
+      val counted = RowDelta.counted(should, stays)
+      val differences = RowDelta
+        .copies(counted, names, Difference, Missing, "unexpected")
+        .select(col(Difference) +: columns(names): _*)
       val found = key match {
         case Some(key) if names.map(expected.schema(_)).exists(isInexact) =>
-          unequal(missing, extra, key, names)
-        case _ =>
-          missing
-            .select(named("missing", names): _*)
-            .union(extra.select(named("unexpected", names): _*))
+          unequal(differences, key, names)
+        case _ => differences
       }
       // An additional row signals more differences than shown.
       (found.take(MostRows + 1).toSeq, should.count().max(stays.count()))
@@ -86,13 +87,10 @@ class VerifyView(creator: SparkSession, view: KeptView, sample: Option[Double]) 
   }
 
   /** Removes pairs of rows with equal keys and mere rounding errors in floating-point numbers. */
-  private def unequal(
-      missing: DataFrame,
-      extra: DataFrame,
-      key: Seq[String],
-      names: Seq[String]): DataFrame = {
-    val schema = missing.schema
-    def columnOf(side: String, name: String) = col(s"$side.`${name.replace("`", "``")}`")
+  private def unequal(differences: DataFrame, key: Seq[String], names: Seq[String]): DataFrame = {
+    val (schema, isMissing) = (differences.schema, col(Difference) === Missing)
+    val (missing, extra) = (differences.where(isMissing), differences.where(!isMissing))
+    def columnOf(side: String, name: String) = col(RowMerge.column(side, name))
     val sameKey = key.map(name => columnOf("m", name) <=> columnOf("e", name)).reduce(_ && _)
     val close = names
       .filterNot(key.contains)
@@ -100,30 +98,25 @@ class VerifyView(creator: SparkSession, view: KeptView, sample: Option[Double]) 
         val (left, right) = (columnOf("m", name), columnOf("e", name))
         if (!isInexact(schema(name))) {
           val dataType = schema(name).dataType
-          RowDifference.comparable(left, dataType) <=> RowDifference.comparable(right, dataType)
+          RowDelta.comparable(left, dataType) <=> RowDelta.comparable(right, dataType)
         } else
           (left <=> right) || abs(left - right) <= greatest(abs(left), abs(right)) * Tolerance
       }
       .foldLeft(sameKey)(_ && _)
     val isClose = coalesce(close, lit(false))
     val lacks = missing.as("m").join(extra.as("e"), isClose, "left_anti")
-    val exceeds = extra.as("e").join(missing.as("m"), isClose, "left_anti")
-    lacks
-      .select(named("missing", names): _*)
-      .union(exceeds.select(named("unexpected", names): _*))
+    lacks.union(extra.as("e").join(missing.as("m"), isClose, "left_anti"))
   }
 
   private def isInexact(field: StructField): Boolean =
     field.dataType == DoubleType || field.dataType == FloatType
-
-  private def named(difference: String, names: Seq[String]): Seq[Column] =
-    lit(difference).as(Difference) +: names.map(quoted)
 }
 
 object VerifyView {
 
   /** The column that marks a row as `missing` in the view or as `unexpected`. */
   val Difference = "_difference"
+  private val Missing = "missing"
 
   /** The maximum number of rows shown. */
   val MostRows = 1000

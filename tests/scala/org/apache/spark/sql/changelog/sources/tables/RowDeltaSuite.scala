@@ -9,7 +9,7 @@ import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.testing.ChangelogSession
 
 /** Inserts and deletes of the same row cancel, and those of rows that Spark only takes for equal don't. */
-class NetRowsSuite extends AnyFunSuite with ChangelogSession {
+class RowDeltaSuite extends AnyFunSuite with ChangelogSession {
   private val small = "'a' COLLATE UTF8_LCASE"
   private val large = "'A' COLLATE UTF8_LCASE"
 
@@ -19,7 +19,7 @@ class NetRowsSuite extends AnyFunSuite with ChangelogSession {
       s"SELECT $values, '$kind' AS ${RowKind.ChangeTypeColumnName}"
     }
     val all = spark.sql(selects.mkString(" UNION ALL "))
-    val left = NetRows(all, all.columns.toSeq.init)
+    val left = RowDelta.net(all, all.columns.toSeq.init)
     assert(left.columns.toSeq == all.columns.toSeq)
     // what is null nowhere may be where it was cast
     assert(left.schema.asNullable == all.schema.asNullable)
