@@ -17,7 +17,7 @@ import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
-import org.apache.spark.sql.catalyst.plans.physical.Distribution
+import org.apache.spark.sql.catalyst.plans.physical.{Distribution, Partitioning}
 import org.apache.spark.sql.catalyst.util.DateTimeUtils
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
@@ -76,9 +76,6 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
 
   /** Returns the watermark that bounds the state, in ms. `origin` is the query's watermark. */
   protected def inputWatermark(origin: Long): Option[Long] = OperatorWatermark.below(this, origin)
-
-  /** The state TTL given by a hint, in ms. */
-  def ttl: Option[Long] = None
 
   /**
    * The state TTLs of the operator, in ms. 0 means for ever. A single TTL applies to all entries. With several,
@@ -177,16 +174,18 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
    */
   override def logicalLink: Option[LogicalPlan] = None
 
-  override protected def customStatefulOperatorMetrics: Seq[StatefulOperatorCustomMetric] = Seq(
-    StatefulOperatorCustomSumMetric("numRetractions", "number of retractions emitted"),
-    StatefulOperatorCustomSumMetric("numUpdatePostimages", "number of after images emitted"),
-    StatefulOperatorCustomSumMetric("numDeletes", "number of deletes emitted"),
-    StatefulOperatorCustomSumMetric(
-      "numUnmatchedRetractions",
-      "number of retractions of rows never inserted"),
-    StatefulOperatorCustomSumMetric(
-      "numExpiredStateRows",
-      "number of state rows expired by the TTL"))
+  final override protected def customStatefulOperatorMetrics: Seq[StatefulOperatorCustomMetric] =
+    counters.map { case (name, description) =>
+      StatefulOperatorCustomSumMetric(name, description)
+    }
+
+  /** The names and descriptions of the operator's metrics. */
+  protected def counters: Seq[(String, String)] = Seq(
+    "numRetractions" -> "number of retractions emitted",
+    "numUpdatePostimages" -> "number of after images emitted",
+    "numDeletes" -> "number of deletes emitted",
+    "numUnmatchedRetractions" -> "number of retractions of rows never inserted",
+    "numExpiredStateRows" -> "number of state rows expired by the TTL")
 
   /** Adds the number of input rows, and of output rows by row kind, to Spark's progress. */
   override def getProgress(): StateOperatorProgress = {
@@ -349,6 +348,15 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
 
 /** An operator with one input and one state store per partition. */
 trait UnaryChangelogStateWriter extends UnaryExecNode with ChangelogStateWriter {
+
+  /** The columns that distribute rows. With no columns, all rows are in one partition. */
+  def placedBy: Seq[Attribute]
+
+  override def requiredChildDistribution: Seq[Distribution] = Seq(clusteredBy(placedBy))
+
+  override def outputPartitioning: Partitioning = child.outputPartitioning
+
+  override def placement: EntryPlacement = EntryPlacement.byColumns(placedBy, first = 0)
 
   /** Processes a partition's rows of one batch and returns the changes to emit. Called on executors. */
   protected def processPartition(

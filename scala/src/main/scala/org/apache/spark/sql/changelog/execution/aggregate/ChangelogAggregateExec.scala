@@ -6,7 +6,6 @@ package org.apache.spark.sql.changelog.execution.aggregate
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.plans.physical._
 import org.apache.spark.sql.catalyst.util.truncatedString
 import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
 import org.apache.spark.sql.execution.streaming.state.{
@@ -65,8 +64,7 @@ case class ChangelogAggregateExec(
   override def producedAttributes: AttributeSet = AttributeSet(
     layout.buffered.map(_.resultAttribute) ++ layout.extrema.map(_.result) :+ outputKind)
 
-  override def requiredChildDistribution: Seq[Distribution] =
-    Seq(clusteredBy(layout.grouping))
+  override def placedBy: Seq[Attribute] = layout.grouping
 
   override def requiredChildOrdering: Seq[Seq[SortOrder]] =
     Seq(if (layout.hasExtrema) RowsByKey.order(layout.grouping) else Nil)

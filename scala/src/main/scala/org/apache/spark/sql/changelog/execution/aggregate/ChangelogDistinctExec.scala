@@ -37,12 +37,12 @@ import org.apache.spark.sql.changelog.identity.EntryPlacement
  *   whether `in` has the form above. If not, `in` is insert-only, with one row per change and all the change's
  *   values. If values are spread, `in` has one row per value, and the first of a change's rows is also the
  *   group's
- * @param clustering
+ * @param placedBy
  *   the columns that distribute rows: the group's, or also the value's
  */
 case class ChangelogDistinctExec(
     layout: DistinctLayout,
-    clustering: Seq[Attribute],
+    placedBy: Seq[Attribute],
     areCombined: Boolean,
     stateInfo: Option[StatefulOperatorStateInfo],
     child: SparkPlan)
@@ -62,11 +62,8 @@ case class ChangelogDistinctExec(
 
   /** A value's row becomes a row of its group, so only a distribution by group is preserved. */
   override def outputPartitioning: Partitioning =
-    if (clustering == layout.grouping) child.outputPartitioning
+    if (placedBy == layout.grouping) child.outputPartitioning
     else UnknownPartitioning(child.outputPartitioning.numPartitions)
-
-  override def requiredChildDistribution: Seq[Distribution] =
-    Seq(clusteredBy(clustering))
 
   override def timedColumns: Seq[Attribute] = layout.grouping
 
@@ -74,12 +71,12 @@ case class ChangelogDistinctExec(
 
   /** The column's name differs by distribution, so that the state schema check notices a changed distribution. */
   override def stateValueSchema: StructType = {
-    val name = if (clustering == layout.grouping) "count" else "count of split values"
+    val name = if (placedBy == layout.grouping) "count" else "count of split values"
     StateColumns(Seq(name -> LongType))
   }
 
   override def placement: EntryPlacement =
-    if (clustering == layout.grouping) layout.placedByGroup else layout.placedByValue
+    if (placedBy == layout.grouping) layout.placedByGroup else layout.placedByValue
 
   override protected def doExecute(): RDD[InternalRow] = {
     ValueCombining.note(getStateInfo, child, worth = 1)

@@ -9,9 +9,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.physical._
 import org.apache.spark.sql.catalyst.util.truncatedString
-import org.apache.spark.sql.execution.streaming.operators.stateful.{
-  StatefulOperatorCustomMetric, StatefulOperatorCustomSumMetric, StatefulOperatorStateInfo
-}
+import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
 import org.apache.spark.sql.execution.streaming.state.{
   KeyStateEncoderSpec, PrefixKeyScanStateEncoderSpec, StateStore
 }
@@ -94,14 +92,10 @@ case class ChangelogJoinExec(
   /** False for a scalar subquery: with its changes joined in parts, it could temporarily have two rows. */
   override protected def canSplit: Boolean = super.canSplit && joinType != LeftSingle
 
-  override protected def customStatefulOperatorMetrics: Seq[StatefulOperatorCustomMetric] =
-    super.customStatefulOperatorMetrics ++ Seq(
-      StatefulOperatorCustomSumMetric(
-        "numMatches",
-        "number of matching pairs with a changed row"),
-      StatefulOperatorCustomSumMetric(
-        "numPaddingsRetracted",
-        "number of rows retracted because a match appeared"))
+  override protected def counters: Seq[(String, String)] =
+    super.counters ++ Seq(
+      "numMatches" -> "number of matching pairs with a changed row",
+      "numPaddingsRetracted" -> "number of rows retracted because a match appeared")
 
   private lazy val timeBounds: Seq[JoinSideTimeBound] =
     JoinSideTimeBound(leftLayout, rightLayout, condition, batchTime)
@@ -294,34 +288,24 @@ private[join] trait JoinStateWriter extends ChangelogStateWriter { self: SparkPl
     if (layout.isScanned) PrefixKeyScanStateEncoderSpec(stateKeySchema, layout.numPrefixColumns)
     else super.keyEncoder
 
-  override protected def customStatefulOperatorMetrics: Seq[StatefulOperatorCustomMetric] =
-    super.customStatefulOperatorMetrics ++ layout.sides.flatMap { side =>
+  override protected def counters: Seq[(String, String)] =
+    super.counters ++ layout.sides.flatMap { side =>
       val name = side.name.capitalize
       Seq(
-        StatefulOperatorCustomSumMetric(
-          s"num${name}RowsAdded",
-          s"number of ${side.name} rows added to state"),
-        StatefulOperatorCustomSumMetric(
-          s"num${name}RowsDropped",
-          s"number of ${side.name} rows dropped from state"),
-        StatefulOperatorCustomSumMetric(
-          s"num${name}KeysChanged",
-          s"number of join keys with changes of ${side.name} rows"))
+        s"num${name}RowsAdded" -> s"number of ${side.name} rows added to state",
+        s"num${name}RowsDropped" -> s"number of ${side.name} rows dropped from state",
+        s"num${name}KeysChanged" -> s"number of join keys with changes of ${side.name} rows")
     }
 
   protected def sideState(side: JoinSideLayout, store: StateStore): JoinSideState = {
     val name = side.name.capitalize
-    JoinSideState(
-      layout,
-      side,
-      store,
-      unmatchedRetractions(),
-      JoinSideMetrics(
-        longMetric("numUpdatedStateRows"),
-        longMetric("numRemovedStateRows"),
-        longMetric(s"num${name}RowsAdded"),
-        longMetric(s"num${name}RowsDropped"),
-        longMetric(s"num${name}KeysChanged")))
+    val metrics = JoinSideMetrics(
+      longMetric("numUpdatedStateRows"),
+      longMetric("numRemovedStateRows"),
+      longMetric(s"num${name}RowsAdded"),
+      longMetric(s"num${name}RowsDropped"),
+      longMetric(s"num${name}KeysChanged"))
+    JoinSideState(new JoinSideParts(layout, side, store, unmatchedRetractions(), metrics))
   }
 }
 

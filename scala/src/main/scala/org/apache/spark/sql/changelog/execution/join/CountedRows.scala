@@ -9,7 +9,6 @@ import org.apache.spark.sql.catalyst.expressions.{
   BoundReference, GenericInternalRow, UnsafeProjection, UnsafeRow
 }
 import org.apache.spark.sql.catalyst.util.{ArrayData, GenericArrayData}
-import org.apache.spark.sql.execution.streaming.state.StateStore
 import org.apache.spark.sql.types.StructType
 
 import org.apache.spark.sql.changelog.execution.UnmatchedRetractions
@@ -19,13 +18,7 @@ import org.apache.spark.sql.changelog.execution.UnmatchedRetractions
  *
  * The count of a row is negative after an unmatched retraction. Such a row is not visible.
  */
-private[join] final class CountedRows(
-    layout: JoinLayout,
-    side: JoinSideLayout,
-    store: StateStore,
-    unmatched: UnmatchedRetractions,
-    metrics: JoinSideMetrics)
-    extends JoinSideState(layout, side, store, unmatched, metrics) {
+private[join] final class CountedRows(parts: JoinSideParts) extends JoinSideState(parts) {
 
   private final class Slot(val row: UnsafeRow) {
     var delta: Long = 0
@@ -109,13 +102,7 @@ private[join] final class CountedRows(
  * The rows of a batch are written together, under the number of the batch, so that no record has to be read
  * first. Equal rows are stored repeatedly.
  */
-private[join] final class AppendedRows(
-    layout: JoinLayout,
-    side: JoinSideLayout,
-    store: StateStore,
-    unmatched: UnmatchedRetractions,
-    metrics: JoinSideMetrics)
-    extends JoinSideState(layout, side, store, unmatched, metrics) {
+private[join] final class AppendedRows(parts: JoinSideParts) extends JoinSideState(parts) {
   import AppendedRows._
 
   private val partOf =
@@ -175,7 +162,7 @@ private[join] final class AppendedRows(
         rows(index - from) = changes(index).after
         noteAdded()
       }
-      part.update(0, store.version)
+      part.update(0, parts.store.version)
       part.update(1, numParts)
       numParts += 1
       put(partOf(part), new GenericArrayData(rows), count = 1, matches = 0)

@@ -23,12 +23,8 @@ import org.apache.spark.sql.changelog.plans.SideForm
  * [[unchanged]] hold every old and new row. Finally call [[save]]. Each changed record is read once and written
  * once.
  */
-private[join] abstract class JoinSideState(
-    layout: JoinLayout,
-    side: JoinSideLayout,
-    store: StateStore,
-    unmatched: UnmatchedRetractions,
-    metrics: JoinSideMetrics) {
+private[join] abstract class JoinSideState(parts: JoinSideParts) {
+  import parts.{layout, metrics, side, store, unmatched}
 
   /** The changed visible rows of the join key. */
   val changes: mutable.ArrayBuffer[RowChange] = new mutable.ArrayBuffer[RowChange]
@@ -175,20 +171,23 @@ private[join] abstract class JoinSideState(
 }
 
 private[join] object JoinSideState {
-  def apply(
-      layout: JoinLayout,
-      side: JoinSideLayout,
-      store: StateStore,
-      unmatched: UnmatchedRetractions,
-      metrics: JoinSideMetrics): JoinSideState = side.form match {
-    case SideForm.OneRow => new OneRow(layout, side, store, unmatched, metrics)
-    case SideForm.RowByKey => new KeyedRows(layout, side, store, unmatched, metrics)
-    case SideForm.RowCount => new CountedRows(layout, side, store, unmatched, metrics)
-    case SideForm.RowList => new AppendedRows(layout, side, store, unmatched, metrics)
-    case SideForm.KeyCount => new RowTotal(layout, side, store, unmatched, metrics)
-    case SideForm.Nothing => new PassingRows(layout, side, store, unmatched, metrics)
+  def apply(parts: JoinSideParts): JoinSideState = parts.side.form match {
+    case SideForm.OneRow => new OneRow(parts)
+    case SideForm.RowByKey => new KeyedRows(parts)
+    case SideForm.RowCount => new CountedRows(parts)
+    case SideForm.RowList => new AppendedRows(parts)
+    case SideForm.KeyCount => new RowTotal(parts)
+    case SideForm.Nothing => new PassingRows(parts)
   }
 }
+
+/** The parts of a [[JoinSideState]]. */
+private[join] final class JoinSideParts(
+    val layout: JoinLayout,
+    val side: JoinSideLayout,
+    val store: StateStore,
+    val unmatched: UnmatchedRetractions,
+    val metrics: JoinSideMetrics)
 
 /** Iterates over stored rows of a side. */
 private[join] abstract class StoredRows {
@@ -233,13 +232,7 @@ private[join] final case class JoinSideMetrics(
     keys: SQLMetric)
 
 /** Stores nothing, for an insert-only side whose rows matter only in their own batch. */
-private[join] final class PassingRows(
-    layout: JoinLayout,
-    side: JoinSideLayout,
-    store: StateStore,
-    unmatched: UnmatchedRetractions,
-    metrics: JoinSideMetrics)
-    extends JoinSideState(layout, side, store, unmatched, metrics) {
+private[join] final class PassingRows(parts: JoinSideParts) extends JoinSideState(parts) {
   private var counts = new LinkedHashMap[UnsafeRow, Long]
 
   override protected def clear(): Unit =
@@ -279,13 +272,7 @@ private[join] final class PassingRows(
 }
 
 /** Stores only the number of rows: `join key -> count`. */
-private[join] final class RowTotal(
-    layout: JoinLayout,
-    side: JoinSideLayout,
-    store: StateStore,
-    unmatched: UnmatchedRetractions,
-    metrics: JoinSideMetrics)
-    extends JoinSideState(layout, side, store, unmatched, metrics) {
+private[join] final class RowTotal(parts: JoinSideParts) extends JoinSideState(parts) {
   private var countBefore = 0L
   private var delta = 0L
   private var isStored = false

@@ -6,18 +6,10 @@ package org.apache.spark.sql.changelog.execution.join
 import java.util.{ArrayList, LinkedHashMap}
 
 import org.apache.spark.sql.catalyst.expressions.{UnsafeProjection, UnsafeRow}
-import org.apache.spark.sql.execution.streaming.state.StateStore
-
-import org.apache.spark.sql.changelog.execution.UnmatchedRetractions
 
 /** Stores rows by a key: `join key, key -> row`. [[KeyedChange]] decides how changes replace a row. */
-private[join] final class KeyedRows(
-    layout: JoinLayout,
-    side: JoinSideLayout,
-    store: StateStore,
-    unmatched: UnmatchedRetractions,
-    metrics: JoinSideMetrics)
-    extends JoinSideState(layout, side, store, unmatched, metrics) {
+private[join] final class KeyedRows(parts: JoinSideParts) extends JoinSideState(parts) {
+  import parts.side
 
   /** The changes of a key, and the resulting change of the row. */
   private final class Slot(val key: UnsafeRow) {
@@ -93,13 +85,8 @@ private[join] final class KeyedRows(
 }
 
 /** Stores a single row per join key: `join key -> row`. [[KeyedChange]] decides how changes replace the row. */
-private[join] final class OneRow(
-    layout: JoinLayout,
-    side: JoinSideLayout,
-    store: StateStore,
-    unmatched: UnmatchedRetractions,
-    metrics: JoinSideMetrics)
-    extends JoinSideState(layout, side, store, unmatched, metrics) {
+private[join] final class OneRow(parts: JoinSideParts) extends JoinSideState(parts) {
+  import parts.side
   private val changed = new KeyedChange
   private var isHeld = false
   private var stored: UnsafeRow = _

@@ -5,18 +5,14 @@ package org.apache.spark.sql.changelog.execution.normalize
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.plans.physical._
 import org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes
 import org.apache.spark.sql.catalyst.util.truncatedString
 import org.apache.spark.sql.execution.SparkPlan
-import org.apache.spark.sql.execution.streaming.operators.stateful.{
-  StatefulOperatorCustomMetric, StatefulOperatorCustomSumMetric, StatefulOperatorStateInfo
-}
+import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
 import org.apache.spark.sql.execution.streaming.state.StateStore
 import org.apache.spark.sql.types.{BooleanType, StructType}
 
 import org.apache.spark.sql.changelog.execution._
-import org.apache.spark.sql.changelog.identity.EntryPlacement
 import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
 
 /**
@@ -53,10 +49,7 @@ case class ChangelogNormalizeExec(
 
   override def producedAttributes: AttributeSet = AttributeSet(outputKind)
 
-  override def outputPartitioning: Partitioning = child.outputPartitioning
-
-  override def requiredChildDistribution: Seq[Distribution] =
-    Seq(clusteredBy(key))
+  override def placedBy: Seq[Attribute] = key
 
   override def requiredChildOrdering: Seq[Seq[SortOrder]] = {
     // unsent values are taken from the previous change
@@ -73,12 +66,8 @@ case class ChangelogNormalizeExec(
 
   override def stateValueSchema: StructType = layout.valueSchema
 
-  override def placement: EntryPlacement = EntryPlacement.byColumns(key, first = 0)
-
-  override protected def customStatefulOperatorMetrics: Seq[StatefulOperatorCustomMetric] =
-    super.customStatefulOperatorMetrics :+ StatefulOperatorCustomSumMetric(
-      "numOutdatedChanges",
-      "number of changes older than the row of their key")
+  override protected def counters: Seq[(String, String)] =
+    super.counters :+ "numOutdatedChanges" -> "number of changes older than the row of their key"
 
   override protected def isNoOpWithoutInput: Boolean = true
 

@@ -7,7 +7,6 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.plans.physical._
 import org.apache.spark.sql.catalyst.util.truncatedString
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
@@ -23,7 +22,6 @@ import org.apache.spark.sql.changelog.execution.output.ChangelogDrainExec
 import org.apache.spark.sql.changelog.execution.{
   EventTimeBound, RowOrder, RowsByKey, StateColumns, UnaryChangelogStateWriter
 }
-import org.apache.spark.sql.changelog.identity.EntryPlacement
 import org.apache.spark.sql.changelog.plans.{ChangelogRank, RankFunction, RankStrategy, Ranking}
 
 /**
@@ -68,10 +66,7 @@ case class ChangelogRankExec(
 
   override def producedAttributes: AttributeSet = AttributeSet(ranking.number.toSeq :+ outputKind)
 
-  override def outputPartitioning: Partitioning = child.outputPartitioning
-
-  override def requiredChildDistribution: Seq[Distribution] =
-    Seq(clusteredBy(ranking.partition))
+  override def placedBy: Seq[Attribute] = ranking.partition
 
   override def requiredChildOrdering: Seq[Seq[SortOrder]] = {
     ranking.strategy match {
@@ -94,9 +89,6 @@ case class ChangelogRankExec(
   override def stateKeySchema: StructType = layout.keySchema
 
   override def stateValueSchema: StructType = layout.valueSchema
-
-  override def placement: EntryPlacement =
-    EntryPlacement.byColumns(ranking.partition, first = 0)
 
   override def keyEncoder: KeyStateEncoderSpec =
     if (layout.keepsOthers) PrefixKeyScanStateEncoderSpec(stateKeySchema, layout.keyColumns.size)

@@ -10,7 +10,6 @@ import scala.collection.mutable
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.codegen.GenerateOrdering
-import org.apache.spark.sql.catalyst.plans.physical._
 import org.apache.spark.sql.catalyst.util.truncatedString
 import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
 import org.apache.spark.sql.execution.streaming.state.StateStore
@@ -61,13 +60,10 @@ case class ChangelogNeighborsExec(
 
   override def producedAttributes: AttributeSet = AttributeSet(Seq(segment, outputKind))
 
-  override def outputPartitioning: Partitioning = child.outputPartitioning
-
   override def outputOrdering: Seq[SortOrder] =
     (layout.partition :+ segment :+ outputKind).map(SortOrder(_, Ascending)) ++ layout.order
 
-  override def requiredChildDistribution: Seq[Distribution] =
-    Seq(clusteredBy(layout.partition))
+  override def placedBy: Seq[Attribute] = layout.partition
 
   override def requiredChildOrdering: Seq[Seq[SortOrder]] =
     Seq(layout.partition.map(SortOrder(_, Ascending)) ++ layout.order)
@@ -77,7 +73,7 @@ case class ChangelogNeighborsExec(
   override def stateValueSchema: StructType = layout.valueSchema
 
   // the state key's first column is the table
-  override def placement: EntryPlacement = EntryPlacement.byColumns(layout.partition, first = 1)
+  override def placement: EntryPlacement = EntryPlacement.byColumns(placedBy, first = 1)
 
   override protected lazy val ttls: Seq[Long] = Seq(0L)
 

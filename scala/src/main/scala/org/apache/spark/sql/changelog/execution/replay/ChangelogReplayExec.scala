@@ -6,11 +6,8 @@ package org.apache.spark.sql.changelog.execution.replay
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.codegen.GenerateOrdering
-import org.apache.spark.sql.catalyst.plans.physical._
 import org.apache.spark.sql.catalyst.util.truncatedString
-import org.apache.spark.sql.execution.streaming.operators.stateful.{
-  StatefulOperatorCustomMetric, StatefulOperatorCustomSumMetric, StatefulOperatorStateInfo
-}
+import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
 import org.apache.spark.sql.execution.streaming.state.{
   KeyStateEncoderSpec, PrefixKeyScanStateEncoderSpec, StateStore
 }
@@ -67,15 +64,10 @@ case class ChangelogReplayExec(
 
   override def producedAttributes: AttributeSet = AttributeSet(opening.toSeq :+ outputKind)
 
-  override def outputPartitioning: Partitioning = child.outputPartitioning
-
   /** The versions are emitted in the order of their kinds, so that no node above has to sort by kind. */
   override def outputOrdering: Seq[SortOrder] =
     if (emitsClosed) Nil
     else (layout.partition :+ outputKind).map(SortOrder(_, Ascending)) ++ layout.rowOrder
-
-  override def requiredChildDistribution: Seq[Distribution] =
-    Seq(clusteredBy(placedBy))
 
   override def requiredChildOrdering: Seq[Seq[SortOrder]] =
     Seq(layout.partition.map(SortOrder(_, Ascending)))
@@ -96,9 +88,9 @@ case class ChangelogReplayExec(
   override def keyEncoder: KeyStateEncoderSpec =
     PrefixKeyScanStateEncoderSpec(stateKeySchema, layout.numPrefixColumns)
 
-  override protected def customStatefulOperatorMetrics: Seq[StatefulOperatorCustomMetric] =
-    super.customStatefulOperatorMetrics :+
-      StatefulOperatorCustomSumMetric("numReplayedPartitions", "number of recomputed partitions")
+  override protected def counters: Seq[(String, String)] =
+    super.counters :+
+      "numReplayedPartitions" -> "number of recomputed partitions"
 
   override protected def entryTimes: Option[EntryTimes] =
     timesOfKey(layout.key).map(times =>

@@ -5,7 +5,6 @@ package org.apache.spark.sql.changelog.execution.running
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.plans.physical._
 import org.apache.spark.sql.catalyst.util.truncatedString
 import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
 import org.apache.spark.sql.execution.streaming.state.StateStore
@@ -17,7 +16,6 @@ import org.apache.spark.sql.changelog.execution.expiry.EntryTimes
 import org.apache.spark.sql.changelog.execution.{
   RowOrder, StateColumns, UnaryChangelogStateWriter
 }
-import org.apache.spark.sql.changelog.identity.EntryPlacement
 import org.apache.spark.sql.changelog.plans.{RunningBuffers, RunningFunctions}
 
 /**
@@ -59,10 +57,7 @@ case class ChangelogRunningExec(
   override def producedAttributes: AttributeSet =
     AttributeSet(functions.buffers ++ functions.results.map(_.toAttribute))
 
-  override def outputPartitioning: Partitioning = child.outputPartitioning
-
-  override def requiredChildDistribution: Seq[Distribution] =
-    Seq(clusteredBy(partition))
+  override def placedBy: Seq[Attribute] = partition
 
   override def requiredChildOrdering: Seq[Seq[SortOrder]] = {
     val others = child.output.filterNot(column => partition.exists(_.exprId == column.exprId))
@@ -81,8 +76,6 @@ case class ChangelogRunningExec(
 
   override def stateValueSchema: StructType =
     StateColumns(functions.buffers.map(buffer => buffer.name -> buffer.dataType))
-
-  override def placement: EntryPlacement = EntryPlacement.byColumns(partition, first = 0)
 
   override protected def entryTimes: Option[EntryTimes] = timesOfKey(keyColumns)
 

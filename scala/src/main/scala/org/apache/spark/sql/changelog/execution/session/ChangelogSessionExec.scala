@@ -10,11 +10,8 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression
 import org.apache.spark.sql.catalyst.plans.logical._
-import org.apache.spark.sql.catalyst.plans.physical._
 import org.apache.spark.sql.catalyst.util.truncatedString
-import org.apache.spark.sql.execution.streaming.operators.stateful.{
-  StatefulOperatorCustomMetric, StatefulOperatorCustomSumMetric, StatefulOperatorStateInfo
-}
+import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
 import org.apache.spark.sql.execution.streaming.state.{
   KeyStateEncoderSpec, PrefixKeyScanStateEncoderSpec, StateStore
 }
@@ -28,7 +25,6 @@ import org.apache.spark.sql.changelog.execution.StateColumns
 import org.apache.spark.sql.changelog.execution.aggregate.AggregateLayout
 import org.apache.spark.sql.changelog.execution.expiry.EntryTimes
 import org.apache.spark.sql.changelog.execution.replay.ReplayLayout
-import org.apache.spark.sql.changelog.identity.EntryPlacement
 import org.apache.spark.sql.changelog.microbatch.AssignStateInfo
 import org.apache.spark.sql.changelog.plans.ChangelogReplay
 
@@ -82,14 +78,11 @@ case class ChangelogSessionExec(
 
   override def producedAttributes: AttributeSet = AttributeSet(outputKind +: buffers)
 
-  override def outputPartitioning: Partitioning = child.outputPartitioning
-
   override def outputOrdering: Seq[SortOrder] =
     if (emitsClosed) Nil
     else (partition :+ outputKind :+ sessionColumn).map(SortOrder(_, Ascending))
 
-  override def requiredChildDistribution: Seq[Distribution] =
-    Seq(clusteredBy(partition))
+  override def placedBy: Seq[Attribute] = partition
 
   override def requiredChildOrdering: Seq[Seq[SortOrder]] =
     Seq(columns.map(SortOrder(_, Ascending)))
@@ -101,8 +94,6 @@ case class ChangelogSessionExec(
   override def stateValueSchema: StructType = StateColumns(
     if (buffers.isEmpty) Seq("nothing" -> IntegerType)
     else calls.flatMap(AggregateLayout.bufferColumns))
-
-  override def placement: EntryPlacement = EntryPlacement.byColumns(partition, first = 0)
 
   override def keyEncoder: KeyStateEncoderSpec =
     PrefixKeyScanStateEncoderSpec(stateKeySchema, layout.numPrefixColumns)
@@ -241,9 +232,9 @@ case class ChangelogSessionExec(
     }
   }
 
-  override protected def customStatefulOperatorMetrics: Seq[StatefulOperatorCustomMetric] =
-    super.customStatefulOperatorMetrics :+
-      StatefulOperatorCustomSumMetric("numMergedSessions", "number of sessions read")
+  override protected def counters: Seq[(String, String)] =
+    super.counters :+
+      "numMergedSessions" -> "number of sessions read"
 
   override protected def withNewChildInternal(newChild: SparkPlan): ChangelogSessionExec =
     copy(child = newChild)

@@ -9,9 +9,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.util.truncatedString
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.metric.SQLMetric
-import org.apache.spark.sql.execution.streaming.operators.stateful.{
-  StatefulOperatorCustomMetric, StatefulOperatorCustomSumMetric, StatefulOperatorStateInfo
-}
+import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
 import org.apache.spark.util.CompletionIterator
 
 import org.apache.spark.sql.changelog.RowKind
@@ -192,10 +190,9 @@ case class ChangelogEmitExec(
 
   override def producedAttributes: AttributeSet = AttributeSet(outputKind)
 
-  override protected def customStatefulOperatorMetrics: Seq[StatefulOperatorCustomMetric] =
-    super.customStatefulOperatorMetrics :+ StatefulOperatorCustomSumMetric(
-      ChangelogEmitExec.RowsWithoutTime,
-      "number of rows dropped because the event time is NULL")
+  override protected def counters: Seq[(String, String)] =
+    super.counters :+
+      ChangelogEmitExec.RowsWithoutTime -> "number of rows dropped because the event time is NULL"
 
   private def interval: Option[Long] = emission match {
     case Emission.Every(interval) => Some(interval)

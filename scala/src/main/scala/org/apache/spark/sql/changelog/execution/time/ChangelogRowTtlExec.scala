@@ -10,9 +10,7 @@ import org.apache.spark.sql.catalyst.util.truncatedString
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.metric.SQLMetric
-import org.apache.spark.sql.execution.streaming.operators.stateful.{
-  StatefulOperatorCustomMetric, StatefulOperatorCustomSumMetric, StatefulOperatorStateInfo
-}
+import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
 import org.apache.spark.sql.execution.streaming.state.{StateStore, UnsafeRowPair}
 import org.apache.spark.util.{CompletionIterator, Utils}
 
@@ -65,14 +63,10 @@ case class ChangelogRowTtlExec(
 
   override def producedAttributes: AttributeSet = AttributeSet(outputKind)
 
-  override protected def customStatefulOperatorMetrics: Seq[StatefulOperatorCustomMetric] =
-    super.customStatefulOperatorMetrics ++ Seq(
-      StatefulOperatorCustomSumMetric(
-        ChangelogTemporalFilterExec.RowsLeft,
-        "number of rows deleted by the row TTL"),
-      StatefulOperatorCustomSumMetric(
-        ChangelogRowTtlExec.RetractionsOfGone,
-        "number of retractions of rows deleted earlier"))
+  override protected def counters: Seq[(String, String)] =
+    super.counters ++ Seq(
+      ChangelogTemporalFilterExec.RowsLeft -> "number of rows deleted by the row TTL",
+      ChangelogRowTtlExec.RetractionsOfGone -> "number of retractions of rows deleted earlier")
 
   override protected def storesTimes: Boolean = true
 

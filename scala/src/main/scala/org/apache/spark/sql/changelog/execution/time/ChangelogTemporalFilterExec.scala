@@ -10,9 +10,7 @@ import org.apache.spark.sql.catalyst.util.truncatedString
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.metric.SQLMetric
-import org.apache.spark.sql.execution.streaming.operators.stateful.{
-  StatefulOperatorCustomMetric, StatefulOperatorCustomSumMetric, StatefulOperatorStateInfo
-}
+import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
 import org.apache.spark.sql.execution.streaming.state.{StateStore, UnsafeRowPair}
 import org.apache.spark.util.CompletionIterator
 
@@ -62,14 +60,10 @@ case class ChangelogTemporalFilterExec(
 
   override def producedAttributes: AttributeSet = AttributeSet(outputKind)
 
-  override protected def customStatefulOperatorMetrics: Seq[StatefulOperatorCustomMetric] =
-    super.customStatefulOperatorMetrics ++ Seq(
-      StatefulOperatorCustomSumMetric(
-        ChangelogTemporalFilterExec.RowsCame,
-        "number of rows that appeared as time passed"),
-      StatefulOperatorCustomSumMetric(
-        ChangelogTemporalFilterExec.RowsLeft,
-        "number of rows that disappeared as time passed"))
+  override protected def counters: Seq[(String, String)] =
+    super.counters ++ Seq(
+      ChangelogTemporalFilterExec.RowsCame -> "number of rows that appeared as time passed",
+      ChangelogTemporalFilterExec.RowsLeft -> "number of rows that disappeared as time passed")
 
   override protected def changesAt(time: Long): Boolean = nextTime.value <= time
 

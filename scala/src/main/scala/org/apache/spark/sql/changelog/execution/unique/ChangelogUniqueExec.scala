@@ -5,18 +5,14 @@ package org.apache.spark.sql.changelog.execution.unique
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.plans.physical._
 import org.apache.spark.sql.catalyst.util.truncatedString
 import org.apache.spark.sql.execution.SparkPlan
-import org.apache.spark.sql.execution.streaming.operators.stateful.{
-  StatefulOperatorCustomMetric, StatefulOperatorCustomSumMetric, StatefulOperatorStateInfo
-}
+import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
 import org.apache.spark.sql.execution.streaming.state.StateStore
 import org.apache.spark.sql.types.{LongType, StructType}
 
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.execution._
-import org.apache.spark.sql.changelog.identity.EntryPlacement
 import org.apache.spark.sql.changelog.plans.KeyCheck
 
 /**
@@ -45,10 +41,7 @@ case class ChangelogUniqueExec(
 
   override def output: Seq[Attribute] = child.output
 
-  override def outputPartitioning: Partitioning = child.outputPartitioning
-
-  override def requiredChildDistribution: Seq[Distribution] =
-    Seq(clusteredBy(key))
+  override def placedBy: Seq[Attribute] = key
 
   override def requiredChildOrdering: Seq[Seq[SortOrder]] = Seq(RowsByKey.order(key))
 
@@ -57,12 +50,8 @@ case class ChangelogUniqueExec(
 
   override def stateValueSchema: StructType = StateColumns(Seq("rows" -> LongType))
 
-  override def placement: EntryPlacement = EntryPlacement.byColumns(key, first = 0)
-
-  override protected def customStatefulOperatorMetrics: Seq[StatefulOperatorCustomMetric] =
-    super.customStatefulOperatorMetrics :+ StatefulOperatorCustomSumMetric(
-      ChangelogUniqueExec.DuplicatesMetric,
-      "number of further rows of a key")
+  override protected def counters: Seq[(String, String)] =
+    super.counters :+ ChangelogUniqueExec.DuplicatesMetric -> "number of further rows of a key"
 
   override protected def isNoOpWithoutInput: Boolean = true
 
