@@ -47,7 +47,7 @@ private[savepoints] class StateFolder(
 
   private def storesIn(part: Path): Seq[StateVersions] = {
     val names = files.listStatus(part).map(_.getPath.getName).toSet
-    if (names.exists(StateVersions.isFile)) Seq(new StateVersions(part, names))
+    if (names.exists(isFile)) Seq(new StateVersions(part, names))
     else subfolders(part).filterNot(isNote).flatMap(storesIn)
   }
 
@@ -110,6 +110,10 @@ private[savepoints] class StateFolder(
 }
 
 private[savepoints] object StateFolder {
+
+  /** Returns whether a name belongs to a version's file. */
+  private def isFile(name: String): Boolean =
+    name.matches("\\d+(_[^.]+)?\\.(snapshot|delta|zip|changelog)")
 
   /** The valid attempts per operator, partition and store. */
   type Attempts = Map[Long, Seq[Seq[String]]]

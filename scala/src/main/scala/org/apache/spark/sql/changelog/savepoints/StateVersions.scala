@@ -65,10 +65,3 @@ private[savepoints] final class StateVersions(val folder: Path, names: Set[Strin
     }
   }.toMap
 }
-
-private[savepoints] object StateVersions {
-
-  /** Returns whether a name belongs to a version's file. */
-  def isFile(name: String): Boolean =
-    name.matches("\\d+(_[^.]+)?\\.(snapshot|delta|zip|changelog)")
-}

@@ -5,6 +5,7 @@ package org.apache.spark.sql.changelog.sources
 
 import org.apache.hadoop.fs.Path
 
+import org.apache.spark.sql.SQLContext
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.objects.Invoke
 import org.apache.spark.sql.catalyst.plans.logical._
@@ -16,7 +17,8 @@ import org.apache.spark.sql.execution.streaming.runtime.{
   StreamingExecutionRelation, StreamingRelation
 }
 import org.apache.spark.sql.execution.streaming.{Offset, Source}
-import org.apache.spark.sql.types.ByteType
+import org.apache.spark.sql.sources.{DataSourceRegister, StreamSourceProvider}
+import org.apache.spark.sql.types.{ByteType, StructType}
 
 import org.apache.spark.sql.changelog.compat.OneBatch
 import org.apache.spark.sql.changelog.plans._
@@ -80,6 +82,37 @@ private[changelog] trait LatestOffsetSource extends Source with SupportsTriggerA
 
   final override def getOffset: Option[Offset] =
     throw new IllegalStateException("latestOffset is called instead")
+}
+
+/** LatestOffsetProvider: a streaming source by the name of its format. */
+private[changelog] abstract class LatestOffsetProvider(name: String)
+    extends StreamSourceProvider
+    with DataSourceRegister {
+
+  override def shortName(): String = name
+
+  protected def schemaOf(session: SparkSession, options: Map[String, String]): StructType
+
+  /** @param folder the folder for the source, below the checkpoint */
+  protected def source(session: SparkSession, options: Map[String, String], folder: Path): Source
+
+  override def sourceSchema(
+      sqlContext: SQLContext,
+      schema: Option[StructType],
+      providerName: String,
+      parameters: Map[String, String]): (String, StructType) =
+    (name, schemaOf(sessionOf(sqlContext), parameters))
+
+  override def createSource(
+      sqlContext: SQLContext,
+      metadataPath: String,
+      schema: Option[StructType],
+      providerName: String,
+      parameters: Map[String, String]): Source =
+    source(sessionOf(sqlContext), parameters, new Path(metadataPath))
+
+  private def sessionOf(sqlContext: SQLContext): SparkSession =
+    sqlContext.sparkSession.asInstanceOf[SparkSession]
 }
 
 /**

@@ -50,9 +50,17 @@ class TableFollower(session: SparkSession, keepsCopies: Boolean, reader: ViewRea
 
   /** Returns whether a stream reads a followed table. */
   def readsFollowedTable(stream: StreamingRelation): Boolean =
-    stream.sourceName == TableSourceProvider.Name
+    stream.sourceName == FollowedTables.SourceName
 
-  def apply(plan: LogicalPlan): LogicalPlan = plan match {
+  def apply(plan: LogicalPlan): LogicalPlan = ofView(plan).getOrElse(ofOther(plan))
+
+  /** Returns the changes of a materialized view stored as files, which is an ordinary view to Spark. */
+  private def ofView(plan: LogicalPlan): Option[LogicalPlan] = plan match {
+    case view: View => reader.changesOf(view)
+    case _ => None
+  }
+
+  private def ofOther(plan: LogicalPlan): LogicalPlan = plan match {
     case source: FromChangelog if source.streaming => source
     case changes: FromChangelog =>
       val reason = "from_changelog reads the table without STREAM"
@@ -60,7 +68,6 @@ class TableFollower(session: SparkSession, keepsCopies: Boolean, reader: ViewRea
       changes
     case table: LookupTable =>
       table
-    case ViewOfSpark(changes) => changes
     case view: View if view.isTempViewStoringAnalyzedPlan && FollowedTables.isTable(view.child) =>
       val name = view.desc.identifier.quotedString
       view.withNewChildren(Seq(follow(view.child, Some(name))))
@@ -89,14 +96,6 @@ class TableFollower(session: SparkSession, keepsCopies: Boolean, reader: ViewRea
     case _ => false
   }
 
-  /** Matches a materialized view stored as files, which is an ordinary view to Spark. */
-  private object ViewOfSpark {
-    def unapply(plan: LogicalPlan): Option[LogicalPlan] = plan match {
-      case view: View => reader.changesOf(view)
-      case _ => None
-    }
-  }
-
   /**
    * Returns the table's changes as a table, or the unchanged relation.
    *
@@ -121,10 +120,10 @@ class TableFollower(session: SparkSession, keepsCopies: Boolean, reader: ViewRea
     // Readers of a table share a source, and therefore read the same version.
     val source = sources.getOrElseUpdate(
       tracking.name,
-      (tracking, DataSource(session, TableSourceProvider.Name, options = tracking.options)))
+      (tracking, DataSource(session, FollowedTables.SourceName, options = tracking.options)))
     val kind = AttributeReference(RowKind.ChangeTypeColumnName, StringType, nullable = false)()
     val output = if (tracking.tracksOnlyInserts) relation.output else relation.output :+ kind
-    val stream = StreamingRelation(source._2, TableSourceProvider.Name, output)
+    val stream = StreamingRelation(source._2, FollowedTables.SourceName, output)
     if (tracking.tracksOnlyInserts) stream
     else FromChangelogFunction.ofChanges(stream, kind.name, tracking.key)
   }

@@ -12,15 +12,14 @@ import org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes
 import org.apache.spark.sql.classic.{Dataset, SparkSession}
 import org.apache.spark.sql.connector.read.streaming.{Offset => AnyOffset, ReadLimit}
 import org.apache.spark.sql.execution.streaming.{Offset, Source}
-import org.apache.spark.sql.sources.{DataSourceRegister, StreamSourceProvider}
 import org.apache.spark.sql.types.StructType
-import org.apache.spark.sql.{DataFrame => AnyDataFrame, SQLContext}
+import org.apache.spark.sql.{DataFrame => AnyDataFrame}
 
 import org.apache.spark.sql.changelog.errors.ChangelogErrors
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.plans.GoneRows
-import org.apache.spark.sql.changelog.sources.LatestOffsetSource
 import org.apache.spark.sql.changelog.sources.tables.{PinnedTables, TableRows}
+import org.apache.spark.sql.changelog.sources.{LatestOffsetProvider, LatestOffsetSource}
 
 /**
  * Emits all rows of a snapshot in the first batch of a query, and no rows later.
@@ -119,22 +118,16 @@ private object InitialSnapshotSource {
  * The format registered under the name of [[InitialSnapshotData]]. Creating a source by the
  * format fails, because options cannot express the plan of the snapshot.
  */
-class InitialSnapshotProvider extends StreamSourceProvider with DataSourceRegister {
+class InitialSnapshotProvider extends LatestOffsetProvider(InitialSnapshotProvider.Name) {
 
-  override def shortName(): String = InitialSnapshotProvider.Name
+  override protected def schemaOf(
+      session: SparkSession,
+      options: Map[String, String]): StructType = refuse()
 
-  override def sourceSchema(
-      sqlContext: SQLContext,
-      schema: Option[StructType],
-      providerName: String,
-      parameters: Map[String, String]): (String, StructType) = refuse()
-
-  override def createSource(
-      sqlContext: SQLContext,
-      metadataPath: String,
-      schema: Option[StructType],
-      providerName: String,
-      parameters: Map[String, String]): Source = refuse()
+  override protected def source(
+      session: SparkSession,
+      options: Map[String, String],
+      folder: Path): Source = refuse()
 
   private def refuse(): Nothing = throw ChangelogErrors.argumentInvalid(
     shortName(),

@@ -5,14 +5,13 @@ package org.apache.spark.sql.changelog.sources.snapshots
 
 import org.apache.hadoop.fs.Path
 
-import org.apache.spark.sql.SQLContext
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.streaming.Source
-import org.apache.spark.sql.sources.{DataSourceRegister, StreamSourceProvider}
 import org.apache.spark.sql.types.StructType
 
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.errors.ChangelogErrors
+import org.apache.spark.sql.changelog.sources.LatestOffsetProvider
 
 /**
  * The streaming source `changelog-snapshots`: the changes of a batch query that runs once per
@@ -20,42 +19,32 @@ import org.apache.spark.sql.changelog.errors.ChangelogErrors
  *
  * Option `query`: the query, as SQL; or `table`: a table or view.
  */
-class SnapshotSourceProvider extends StreamSourceProvider with DataSourceRegister {
+class SnapshotSourceProvider extends LatestOffsetProvider("changelog-snapshots") {
 
-  override def shortName(): String = "changelog-snapshots"
-
-  override def sourceSchema(
-      sqlContext: SQLContext,
-      schema: Option[StructType],
-      providerName: String,
-      parameters: Map[String, String]): (String, StructType) = {
-    val columns = columnsOf(sqlContext, queryOf(parameters))
+  override protected def schemaOf(
+      session: SparkSession,
+      options: Map[String, String]): StructType = {
+    val columns = columnsOf(session, queryOf(options))
     columns.fieldNames.find(_.equalsIgnoreCase(RowKind.ChangeTypeColumnName)).foreach { name =>
       throw ChangelogErrors.argumentInvalid(
         shortName(),
         "query",
-        s"'${queryOf(parameters)}'",
+        s"'${queryOf(options)}'",
         s"the column $name has the reserved name of the change type column")
     }
-    (shortName(), SnapshotSource.withChangeType(columns))
+    SnapshotSource.withChangeType(columns)
   }
 
-  override def createSource(
-      sqlContext: SQLContext,
-      metadataPath: String,
-      schema: Option[StructType],
-      providerName: String,
-      parameters: Map[String, String]): Source = {
-    val query = queryOf(parameters)
-    new SnapshotSource(
-      sqlContext.sparkSession.asInstanceOf[SparkSession],
-      query,
-      new Path(metadataPath),
-      columnsOf(sqlContext, query))
+  override protected def source(
+      session: SparkSession,
+      options: Map[String, String],
+      folder: Path): Source = {
+    val query = queryOf(options)
+    new SnapshotSource(session, query, folder, columnsOf(session, query))
   }
 
-  private def columnsOf(sqlContext: SQLContext, query: String): StructType =
-    sqlContext.sparkSession.sql(query).schema.asNullable
+  private def columnsOf(session: SparkSession, query: String): StructType =
+    session.sql(query).schema.asNullable
 
   private def queryOf(parameters: Map[String, String]): String =
     (parameters.get("query"), parameters.get("table")) match {

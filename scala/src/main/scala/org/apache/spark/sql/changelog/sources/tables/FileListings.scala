@@ -46,18 +46,14 @@ private[tables] class FileListings(folder: Path, conf: Configuration) {
   def deleteBefore(version: Long): Unit =
     if (files.exists(folder)) {
       files.list(folder).map(_.getPath).foreach { path =>
-        val number = path.getName.stripPrefix(FileListings.Prefix).toLongOption
-        if (path.getName.startsWith(FileListings.Prefix) && number.exists(_ < version))
+        val number = path.getName.stripPrefix(TableVersion.Listing).toLongOption
+        if (path.getName.startsWith(TableVersion.Listing) && number.exists(_ < version))
           files.delete(path)
       }
     }
 
   private def file(version: Long) =
-    new TextFile(new Path(folder, s"${FileListings.Prefix}$version"), conf)
-}
-
-private[tables] object FileListings {
-  val Prefix = "listing-"
+    new TextFile(new Path(folder, s"${TableVersion.Listing}$version"), conf)
 }
 
 /** ListedFiles: some files of a table, by partition. */

@@ -27,6 +27,7 @@ import org.apache.spark.sql.changelog.connectors.iceberg.IcebergRelation
 
 /** FollowedTables: chooses the tracking method of a table. */
 object FollowedTables {
+  val SourceName = "changelog-table-changes"
 
   /**
    * Returns how to follow the table of `relation`, or why not.

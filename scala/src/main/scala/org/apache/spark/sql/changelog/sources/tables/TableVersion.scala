@@ -39,6 +39,7 @@ case class TableVersion(table: String, id: String, columns: String, version: Str
 }
 
 object TableVersion {
+  private[tables] val Listing = "listing-"
   private val formats: Formats = Serialization.formats(NoTypeHints)
 
   /** Returns the version in an offset's JSON. */
@@ -54,7 +55,7 @@ object TableVersion {
   /** Returns the source file needed to continue after an offset, given the names of the source's files. */
   def keptFor(offset: String, names: Set[String]): Option[String] = for {
     at <- find(offset)
-    prefix <- Seq(FileListings.Prefix, TableCopies.Version)
+    prefix <- Seq(Listing, TableCopies.Version)
       .find(prefix => names.exists(_.startsWith(prefix)))
   } yield prefix + at.version
 

@@ -13,6 +13,11 @@ import org.apache.spark.sql.changelog.views.{KeptView, ViewDependencies, ViewQue
  */
 class CheaperRefresh(session: SparkSession, view: KeptView, query: ViewQuery) {
 
+  /** Fewer bytes take almost no time, and say little about rows, because small files are mostly metadata. */
+  private val Little = 1L << 20
+
+  private val Margin = 1.1
+
   /**
    * Returns the expected costs of both ways, as far as earlier refreshes tell. Returns None if recomputing is not
    * allowed.
@@ -28,7 +33,7 @@ class CheaperRefresh(session: SparkSession, view: KeptView, query: ViewQuery) {
    */
   def changesMost(changed: RefreshEstimate): Boolean = !changesAreRead &&
     changed.bytesChanged.exists { bytes =>
-      bytes >= CheaperRefresh.Little && bytes * 2 > changed.bytesInAll
+      bytes >= Little && bytes * 2 > changed.bytesInAll
     }
 
   /** Returns the amount of changed data, without estimated costs. */
@@ -39,21 +44,13 @@ class CheaperRefresh(session: SparkSession, view: KeptView, query: ViewQuery) {
 
   /** Returns whether recomputing is clearly cheaper. The margin covers rough estimates. */
   def isFull(estimate: RefreshEstimate): Boolean =
-    estimate.bytesChanged.exists(_ >= CheaperRefresh.Little) &&
+    estimate.bytesChanged.exists(_ >= Little) &&
       estimate.incrementalSeconds.zip(estimate.fullSeconds).exists { case (incremental, full) =>
-        full * CheaperRefresh.Margin < incremental
+        full * Margin < incremental
       } && !changesAreRead
 
   /** Whether a downstream view reads the changes. A recomputed Delta table reports all rows as changes. */
   private def changesAreRead: Boolean =
     view.isDelta &&
       new ViewDependencies(session).readersOf(view).nonEmpty
-}
-
-object CheaperRefresh {
-
-  /** Fewer bytes take almost no time, and say little about rows, because small files are mostly metadata. */
-  private val Little = 1L << 20
-
-  private val Margin = 1.1
 }

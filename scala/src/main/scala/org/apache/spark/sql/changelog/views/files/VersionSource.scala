@@ -6,17 +6,15 @@ package org.apache.spark.sql.changelog.views.files
 import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.DataFrame
-import org.apache.spark.sql.SQLContext
 import org.apache.spark.sql.catalyst.parser.CatalystSqlParser
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.read.streaming.{Offset => AnyOffset, ReadLimit}
 import org.apache.spark.sql.execution.streaming.runtime.LongOffset
 import org.apache.spark.sql.execution.streaming.{Offset, Source}
-import org.apache.spark.sql.sources.StreamSourceProvider
 import org.apache.spark.sql.types.StructType
 
 import org.apache.spark.sql.changelog.sinks.{ChangelogSink, ChangelogSinkProvider, SinkOptions}
-import org.apache.spark.sql.changelog.sources.LatestOffsetSource
+import org.apache.spark.sql.changelog.sources.{LatestOffsetProvider, LatestOffsetSource}
 import org.apache.spark.sql.changelog.views.{KeptView, SnapshotStorage, ViewCatalog}
 
 /**
@@ -28,7 +26,9 @@ import org.apache.spark.sql.changelog.views.{KeptView, SnapshotStorage, ViewCata
  */
 class VersionSource(session: SparkSession, name: String, from: Option[Long])
     extends LatestOffsetSource {
-  import VersionSource.AtOnce
+
+  /** The maximum number of versions per batch. */
+  private val AtOnce = 20
 
   /** The last version to read, if fixed at the start of the query. */
   private var decided: Option[Long] = None
@@ -74,35 +74,22 @@ class VersionSource(session: SparkSession, name: String, from: Option[Long])
   private def versions(view: KeptView) = new SnapshotVersions(session, view)
 }
 
-private object VersionSource {
-
-  /** The maximum number of versions per batch. */
-  val AtOnce = 20
-}
-
 /**
  * VersionSourceProvider: creates the source for the view of option `view`, from the version of option `fromVersion`.
  */
-class VersionSourceProvider extends StreamSourceProvider {
-  override def sourceSchema(
-      sqlContext: SQLContext,
-      schema: Option[StructType],
-      providerName: String,
-      parameters: Map[String, String]): (String, StructType) =
-    ("changelog-view", source(sqlContext, parameters).schema)
+class VersionSourceProvider extends LatestOffsetProvider("changelog-view") {
 
-  override def createSource(
-      sqlContext: SQLContext,
-      metadataPath: String,
-      schema: Option[StructType],
-      providerName: String,
-      parameters: Map[String, String]): Source = source(sqlContext, parameters)
+  override protected def schemaOf(
+      session: SparkSession,
+      options: Map[String, String]): StructType = of(session, options).schema
 
-  private def source(sqlContext: SQLContext, parameters: Map[String, String]): VersionSource =
-    new VersionSource(
-      sqlContext.sparkSession.asInstanceOf[SparkSession],
-      parameters("view"),
-      parameters.get("fromVersion").map(_.toLong))
+  override protected def source(
+      session: SparkSession,
+      options: Map[String, String],
+      folder: Path): Source = of(session, options)
+
+  private def of(session: SparkSession, options: Map[String, String]): VersionSource =
+    new VersionSource(session, options("view"), options.get("fromVersion").map(_.toLong))
 }
 
 /**

@@ -20,9 +20,8 @@ import org.apache.spark.sql.changelog.views._
  *   the action for error messages, such as `compared with its query`
  */
 private[views] class PinnedView(view: KeptView, query: ViewQuery, what: String) {
-  import PinnedView.Patience
-
   private val session = query.session
+  private val Patience = 60000L
 
   def stored: DataFrame = session.table(view.sql)
 
@@ -75,8 +74,4 @@ private[views] class PinnedView(view: KeptView, query: ViewQuery, what: String) 
     }
     throw new IllegalStateException("unreachable")
   }
-}
-
-private object PinnedView {
-  private val Patience = 60000L
 }
