@@ -291,7 +291,7 @@ private[views] object TouchedPartitions {
         Some(named(aggregate.aggregateExpressions.filter { column =>
           groups.exists(_.semanticEquals(unnamed(column)))
         }))
-      case Deduplicate(keys, _) => Some(only(AttributeSet(keys).contains))
+      case rows: Deduplicate => Some(only(AttributeSet(rows.keys).contains))
       case window: Window =>
         Some(only(column => window.partitionSpec.exists(_.semanticEquals(column))))
       case generate: Generate => Some(only(generate.outputSet.contains))

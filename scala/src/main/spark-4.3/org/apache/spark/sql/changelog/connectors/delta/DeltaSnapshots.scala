@@ -3,11 +3,11 @@
 
 package org.apache.spark.sql.changelog.connectors.delta
 
+import org.apache.spark.SPARK_VERSION
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.execution.datasources.FileIndex
 
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
-
 
 /** Delta has no release for this version of Spark. */
 private[changelog] object DeltaRelease {
