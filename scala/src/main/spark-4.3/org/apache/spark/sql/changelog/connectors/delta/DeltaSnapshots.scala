@@ -13,7 +13,8 @@ import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 private[changelog] object DeltaRelease {
 
   /** @param user the object that needs Delta */
-  def require(user: String): Unit = throw analysis("CHANGELOG_DELTA_NOT_SUPPORTED", "user" -> user, "version" -> SPARK_VERSION)
+  def require(user: String): Unit =
+    throw analysis("CHANGELOG_DELTA_NOT_SUPPORTED", "user" -> user, "version" -> SPARK_VERSION)
 }
 
 private[delta] object DeltaSnapshots {
@@ -22,5 +23,8 @@ private[delta] object DeltaSnapshots {
   def pinned(location: FileIndex, wanted: Long): Option[FileIndex] = refuse(location)
 
   private def refuse(location: FileIndex): Nothing =
-    throw analysis("CHANGELOG_DELTA_NOT_SUPPORTED", "user" -> s"The table at ${location.rootPaths.mkString(", ")}", "version" -> SPARK_VERSION)
+    throw analysis(
+      "CHANGELOG_DELTA_NOT_SUPPORTED",
+      "user" -> s"The table at ${location.rootPaths.mkString(", ")}",
+      "version" -> SPARK_VERSION)
 }
