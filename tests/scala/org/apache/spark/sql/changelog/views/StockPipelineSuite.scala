@@ -3,17 +3,14 @@
 
 package org.apache.spark.sql.changelog.views
 
-import java.util.concurrent.ConcurrentLinkedQueue
-
 import org.scalatest.funsuite.AnyFunSuite
 
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.pipelines.graph.{
-  GraphRegistrationContext, PipelineUpdateContextImpl, SqlGraphRegistrationContext
-}
 import org.apache.spark.sql.{AnalysisException, Row}
 
-import org.apache.spark.sql.changelog.testing.{ChangelogSession, QuickFileSystem, RowMultiset}
+import org.apache.spark.sql.changelog.testing.{
+  ChangelogSession, Pipelines, QuickFileSystem, RowMultiset
+}
 
 /** Pipelines of Spark's own keep what statements in them make, which are written like those for views. */
 class StockPipelineSuite extends AnyFunSuite with ChangelogSession {
@@ -31,21 +28,11 @@ class StockPipelineSuite extends AnyFunSuite with ChangelogSession {
   test("a pipeline's statements are Spark's") {
     run("CREATE TABLE numbers (k INT, n INT) USING parquet")
     run("INSERT INTO numbers VALUES (1, 10), (1, 5), (2, 1)")
-    SparkSession.setActiveSession(spark)
     val storage = QuickFileSystem.temporaryDirectory().toURI.toString
     for (rows <- Seq("(1, 15), (2, 1)", "(1, 15), (2, 8)")) {
-      val context = new GraphRegistrationContext("spark_catalog", "default", Map.empty)
-      new SqlGraphRegistrationContext(context).processSqlFile(statements, "numbers.sql", spark)
-      val graph = context.toDataflowGraph
+      val graph = Pipelines.graph(spark, statements)
       assert(graph.tables.map(_.identifier.table).toSet == Set("arrived", "sums", "three"))
-      val failures = new ConcurrentLinkedQueue[Throwable]
-      val update = new PipelineUpdateContextImpl(
-        graph,
-        event => event.error.foreach(failures.add),
-        storageRoot = storage)
-      update.pipelineExecution.runPipeline()
-      update.pipelineExecution.awaitCompletion()
-      assert(failures.isEmpty, failures)
+      Pipelines.run(spark, graph, storage)
       val expected = run(s"SELECT k, BIGINT(n) FROM VALUES $rows AS (k, n)")
       assert(RowMultiset.of(run("SELECT * FROM sums")) == RowMultiset.of(expected))
       run("INSERT INTO numbers VALUES (2, 7)")
@@ -56,11 +43,8 @@ class StockPipelineSuite extends AnyFunSuite with ChangelogSession {
 
   test("a clause that pipelines refuse is refused by them") {
     assume(!ChangelogSession.isSpark43, "Pipelines of Spark 4.3 take CLUSTER BY")
-    val context = new GraphRegistrationContext("spark_catalog", "default", Map.empty)
     val clustered = "CREATE MATERIALIZED VIEW v CLUSTER BY (id) AS SELECT * FROM range(3)"
-    val error = intercept[AnalysisException] {
-      new SqlGraphRegistrationContext(context).processSqlFile(clustered, "clustered.sql", spark)
-    }
+    val error = intercept[AnalysisException](Pipelines.graph(spark, clustered))
     assert(error.getCondition == "PIPELINE_SQL_GRAPH_ELEMENT_REGISTRATION_ERROR")
     assert(error.message.contains("cluster_by(id)"))
   }

@@ -5,15 +5,9 @@ package org.apache.spark.sql.changelog.views
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.pipelines.graph.{
-  AutoCdcFlow,
-  DataflowGraph,
-  GraphRegistrationContext,
-  SqlGraphRegistrationContext
-}
+import org.apache.spark.sql.pipelines.graph.{AutoCdcFlow, DataflowGraph}
 
-import org.apache.spark.sql.changelog.testing.ChangelogSession
+import org.apache.spark.sql.changelog.testing.{ChangelogSession, Pipelines}
 
 /** Statements with AUTO CDC in a pipeline, which begin like those for views, are Spark's. */
 class AutoCdcPipelineSuite extends AnyFunSuite with ChangelogSession {
@@ -24,12 +18,6 @@ class AutoCdcPipelineSuite extends AnyFunSuite with ChangelogSession {
       |CREATE STREAMING TABLE second;
       |CREATE FLOW into_second AS AUTO CDC INTO second FROM STREAM feed KEYS (k)
       |APPLY AS DELETE WHEN gone SEQUENCE BY n COLUMNS * EXCEPT (gone) STORED AS SCD TYPE 2;""".stripMargin
-
-  private def graph(session: SparkSession): DataflowGraph = {
-    val context = new GraphRegistrationContext("spark_catalog", "default", Map.empty)
-    new SqlGraphRegistrationContext(context).processSqlFile(statements, "cdc.sql", session)
-    context.toDataflowGraph
-  }
 
   /** The flows as text, without what differs by session. */
   private def flows(graph: DataflowGraph): Seq[(String, String, String)] =
@@ -42,11 +30,12 @@ class AutoCdcPipelineSuite extends AnyFunSuite with ChangelogSession {
       .sortBy(_._1)
 
   test("a pipeline has the same flows with the extension and without it") {
-    val ours = graph(spark)
+    val ours = Pipelines.graph(spark, statements)
     assert(ours.tables.map(_.identifier.table).toSet == Set("first", "second"))
     val found = flows(ours)
     assert(found.map(_._1) == Seq("first", "into_second"))
     ChangelogSession.end(spark)
-    assert(found == flows(graph(ChangelogSession.start(extension = false))))
+    val stock = ChangelogSession.start(extension = false)
+    assert(found == flows(Pipelines.graph(stock, statements)))
   }
 }
