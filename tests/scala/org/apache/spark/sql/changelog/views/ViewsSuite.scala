@@ -216,7 +216,7 @@ class SnapshotViewsSuite extends ViewTests {
     query.processAllAvailable()
     check(totals)
     val now = facts("DESCRIBE MATERIALIZED VIEW v")
-    assert(now("Status") == "RUNNING" && now("Lag").matches("at most \\d+ s"), now)
+    assert(now("Status") == "RUNNING" && now("Behind").matches("at most \\d+ s"), now)
     assert(now("Plan") == "incremental, [I,UB,UA,D], key (customer)")
     assert(now("Last verification").contains("equal"))
     run("STOP MATERIALIZED VIEW v")

@@ -57,7 +57,7 @@ class ViewStatus(session: SparkSession, view: KeptView) {
     lastSuccess.map("Last refresh" -> refresh(_)) ++
     asOf.map("As of" -> _) ++
     asOfMillis.map { millis =>
-      "Lag" -> s"at most ${Duration.between(Instant.ofEpochMilli(millis), Instant.now()).toSeconds} s"
+      "Behind" -> s"at most ${Duration.between(Instant.ofEpochMilli(millis), Instant.now()).toSeconds} s"
     } ++
     versions ++
     Seq("Last verification" -> log.lastVerification.fold("never")(verification))

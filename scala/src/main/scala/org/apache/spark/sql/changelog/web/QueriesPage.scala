@@ -31,7 +31,7 @@ private[web] class QueriesPage(ended: EndedQueries) extends WebPage("", "Changel
     val queries = RunningPlans.all.filter(_.isActive).sortBy(query => (query.title, query.runId))
     Table.under(
       "Running queries",
-      Seq("query", "maximum lag", "last batch", "begun", "took", "rows read") ++
+      Seq("query", "behind", "last batch", "begun", "took", "rows read") ++
         kinds.flatMap(_.head) ++ Seq("state rows", "state"),
       queries.map(row(_, request)),
       "No query is running.")
@@ -94,7 +94,7 @@ private[web] class ViewsPage(session: () => SparkSession)
         "kind",
         "status",
         "as of",
-        "maximum lag",
+        "behind",
         "last refresh",
         "took",
         "rows read",
