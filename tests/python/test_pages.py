@@ -162,7 +162,7 @@ def test_the_tutorial_in_python(
     names = first.run_python()
     tables = re.findall(r"(?:^[+|].*\n?)+", capsys.readouterr().out, re.MULTILINE)
     assert [table.strip() for table in tables] == printed(first)
-    names = TUTORIAL["See what it will do"].run_python(**names)
+    names = TUTORIAL["Look at the plan"].run_python(**names)
     assert "unbounded" in names["plan"]
     names = TUTORIAL["Stop, change, start"].run_python(**names)
     assert "[CHANGELOG_QUERY_CHANGED]" in names["reason"][:200]
@@ -218,7 +218,7 @@ def test_a_dimension_that_comes_late(
 ) -> None:
     orders = changes_of("orders", "op STRING, id INT, customer_id INT, amount INT", "id")
     customers = changes_of("customers", "op STRING, customer_id INT, name STRING", "customer_id")
-    names = COOKBOOK["A dimension that comes late, or changes"].run_python(
+    names = COOKBOOK["Late and changing dimensions"].run_python(
         orders=orders, customers=customers, F=F
     )
     query = keep(names["named"], "named")
@@ -308,7 +308,7 @@ def test_the_last_hour_and_what_has_not_happened(
     payments = changes_of("payments", paid, "order_id")
     for name, table in ("orders", orders), ("payments", payments):
         table.createOrReplaceTempView(name)
-    late = spark.sql(COOKBOOK["What has not happened"].statements()[0])
+    late = spark.sql(COOKBOOK["Missing events"].statements()[0])
     recent = spark.sql(COOKBOOK["The last hour"].statements()[0])
     queries = keep(late, "late"), keep(recent, "recent")
     write(
