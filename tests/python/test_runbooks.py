@@ -160,7 +160,7 @@ def test_rows_that_were_truncated_stay_in_an_archive(job: Job) -> None:
     assert job.rows() == {("Oslo", 5), ("Bern", 2)}
 
 
-# A column comes or goes
+# A column is added or dropped
 
 
 def test_a_column_comes_or_goes(job: Job) -> None:

@@ -282,7 +282,7 @@ class EvolutionSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
     val lines = Files
       .readAllLines(Paths.get(sys.props("spark.changelog.test.home"), "docs/changing-a-query.md"))
       .asScala
-    val rows = lines.dropWhile(_ != "## What can be changed, and what it costs")
+    val rows = lines.dropWhile(_ != "## Supported changes and their cost")
     val table = rows.dropWhile(!_.startsWith("|")).takeWhile(_.startsWith("|")).drop(2)
     assert(table.map(_.split('|')(1).trim).toSet == documented.keySet)
   }
