@@ -83,6 +83,46 @@ def test_the_index_and_the_site_list_every_page() -> None:
         assert f": {page}\n" in site, f"{page} is not on the site"
 
 
+def test_every_page_links_the_glossary() -> None:
+    for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
+        if path.name != "glossary.md":
+            assert "glossary.md)" in path.read_text(), f"{path.name} does not link the glossary"
+
+
+def test_the_glossary_is_sorted_and_each_term_has_one_entry() -> None:
+    text = (ROOT / "docs" / "glossary.md").read_text()
+    terms = [term.lower() for term in re.findall(r"^- \*\*(.+?)\*\*: ", text, re.MULTILINE)]
+    assert len(terms) > 100
+    assert terms == sorted(set(terms))
+
+
+def test_every_column_and_metric_is_documented() -> None:
+    engine = ROOT / "scala/src/main/scala/org/apache/spark/sql/changelog"
+    docs = "".join(path.read_text() for path in (ROOT / "docs").rglob("*.md"))
+    commands = "".join(
+        path.read_text()
+        for folder in ("views/commands", "savepoints", "plans", "status")
+        for path in (engine / folder).rglob("*.scala")
+    )
+    types = "STRING|DOUBLE|BIGINT|TIMESTAMP|ARRAY|MAP|STRUCT"
+    columns = set(re.findall(rf"\b([a-z_]+):? (?:{types})\b", commands))
+    columns |= set(re.findall(r'(?:Column|Count|Ratio|count)\(\s*"(?:\w+", ")?([a-z_]+)"', commands))
+    assert {"behind_seconds", "full_seconds", "batch_time", "state_bytes"} <= columns
+    for column in columns:
+        assert f"`{column}`" in docs, f"no page has the column {column}"
+    operators = "".join(path.read_text() for path in (engine / "execution").rglob("*.scala"))
+    metrics = set(re.findall(r'SumMetric\(\s*"(num\w+)"|val \w+ = "(num\w+)"', operators))
+    page = (ROOT / "docs" / "metrics.md").read_text()
+    assert len(metrics) > 10
+    for metric in metrics:
+        assert f"`{metric[0] or metric[1]}`" in page, f"metrics.md lacks {metric}"
+    status = (engine / "views" / "ViewStatus.scala").read_text()
+    facts = status[status.index("def facts") : status.index("def details")]
+    page = (ROOT / "docs" / "statements" / "describe.md").read_text()
+    for fact in re.findall(r'"([A-Z][A-Za-z ]+)" ->', facts):
+        assert f"`{fact}`" in page, f"describe.md lacks {fact}"
+
+
 def test_every_operator_has_a_page() -> None:
     inference = ROOT / "scala/src/main/scala/org/apache/spark/sql/changelog/inference"
     names = re.findall(r'"(Changelog\w+)"', (inference / "DescribeNode.scala").read_text())

@@ -44,7 +44,7 @@ class GeneratedDocsSuite extends AnyFunSuite with GoldenFiles {
       "# Configuration",
       "",
       "For everyone who looks up a setting. Set it for a session, as in `SET spark.sql.changelog.state.ttl = '36h'`. A",
-      "running query keeps the values from its start.",
+      "running query keeps the values from its start. The [glossary](glossary.md) defines the terms.",
       "",
       "| Setting | Default | Meaning | Since |",
       "|---|---|---|---|") ++ ChangelogConf.entries.map(row)
@@ -79,7 +79,8 @@ class GeneratedDocsSuite extends AnyFunSuite with GoldenFiles {
       "",
       "For everyone who has met an error: each condition with its text. A mistake in a query fails at the analysis or at",
       "the start, a bad row while the query runs. Words in *italics* stand for the names and values in the error. The",
-      "[FAQ](faq.md) is sorted by symptom, and [runbooks](runbooks.md) list the steps for incidents.") ++ sections
+      "[FAQ](faq.md) is sorted by symptom, and [runbooks](runbooks.md) list the steps for incidents. The",
+      "[glossary](glossary.md) defines the terms.") ++ sections
     checkGolden("docs/errors.md", page.mkString("", "\n", "\n"))
   }
 

@@ -197,6 +197,6 @@ private object SparkInternalsSuite {
     "classes with new abstract methods, directly called rules, the planning of a batch, and file formats. `SparkInternalsSuite` fails if",
     "other packages import such a class, or if the lists below grow. Before you add a name, look for a listed class with the same use.",
     "`SPARK_GENERATE_GOLDEN_FILES=1 dev/sbt 'testOnly *SparkInternalsSuite'` writes the lists. [Versions of Spark](spark-versions.md)",
-    "lists the needs of other versions.",
+    "lists the needs of other versions. The [glossary](../glossary.md) defines the terms.",
     "")
 }

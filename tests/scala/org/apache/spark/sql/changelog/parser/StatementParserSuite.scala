@@ -303,7 +303,7 @@ class StatementParserSuite
       "# Statements",
       "",
       "The SQL statements that spark-changelog adds to Spark. Each statement has a [page](#pages) with clauses, an example and",
-      "errors.",
+      "errors. The [glossary](glossary.md) defines the terms.",
       "",
       "| notation | meaning |",
       "|---|---|",

@@ -89,7 +89,7 @@ class AggregateFunctionsPageSuite extends AnyFunSuite with ChangelogSession with
       mark
     }
     val head = Seq(
-      "| function | bytes, rows that only come | form, rows that go | bytes, rows that go |",
+      "| function | bytes, insert-only input | form, changing input | bytes, changing input |",
       "|---|---|---|---|")
     val table = (head ++ functions.map { case (title, call) => row(title, call) }).mkString("\n")
     checkGolden(
