@@ -19,18 +19,19 @@ import org.apache.spark.sql.changelog.views.changes.{ChangesFunction, ResolveVie
 import org.apache.spark.sql.changelog.web.ChangelogTab
 
 /**
- * Teaches a session to keep queries over changing tables up to date.
+ * ChangelogExtensions: adds incremental materialized views and changelog queries to a session.
  *
- * Enable it with `spark.sql.extensions=io.sparkchangelog.ChangelogExtensions`. It adds the table
- * functions `from_changelog` and `to_changelog`, the statement `EXPLAIN CHANGELOG`, and those about
- * materialized views and streaming tables. Every query without them is parsed, analyzed, optimized and planned exactly as before.
+ * Set `spark.sql.extensions=io.sparkchangelog.ChangelogExtensions` before the session starts. The session then has the
+ * table functions `from_changelog` and `to_changelog`, and the statements of views, savepoints and `EXPLAIN CHANGELOG`.
+ *
+ * The parser and the rules look at every statement. A query without the functions and views keeps its plan.
  */
 class ChangelogExtensions extends (SparkSessionExtensions => Unit) {
 
   override def apply(extensions: SparkSessionExtensions): Unit = {
     ChangelogConf.register()
     RunningPlans.onQueryStart(ChangelogTab.show)
-    // parsing: statements that Spark's own grammar doesn't have
+    // parsing: statements missing in Spark's grammar
     extensions.injectParser((_, parser) => new ChangelogParser(parser))
     // analysis
     extensions.injectTableFunction(FromChangelogFunction.description)
@@ -48,17 +49,17 @@ class ChangelogExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectHintResolutionRule(
       new RefuseViewWrites(_)
     ) // before formats replace statements
-    extensions.injectResolutionRule(_ => ResolveRowTtl) // Hive sessions leave out the ones above
-    extensions.injectResolutionRule(_ => ResolveSkewHints) // and finds columns in any
+    extensions.injectResolutionRule(_ => ResolveRowTtl) // Hive sessions skip the hint rules above
+    extensions.injectResolutionRule(_ => ResolveSkewHints) // also resolves columns
     extensions.injectResolutionRule(new RefuseViewWrites(_))
     extensions.injectResolutionRule(new DropViewsWhole(_))
     extensions.injectResolutionRule(new ResolveViewChanges(_))
-    extensions.injectResolutionRule(_ => CheckWatermarks) // before Spark drops them
+    extensions.injectResolutionRule(_ => CheckWatermarks) // before Spark drops watermarks
     extensions.injectPostHocResolutionRule(_ => InlineCommonTables)
     extensions.injectPostHocResolutionRule(_ => ResolvePassingTime)
     extensions.injectPostHocResolutionRule(_ => AcceptOffset)
     extensions.injectPostHocResolutionRule(_ => RecognizeLookupJoin)
-    extensions.injectPostHocResolutionRule(_ => RecognizeTemporalJoin) // of what then is in place
+    extensions.injectPostHocResolutionRule(_ => RecognizeTemporalJoin) // after the rules above
     extensions.injectPostHocResolutionRule(_ => LiftSources)
     extensions.injectCheckRule(_ => CheckPivot)
     extensions.injectCheckRule(_ => CheckNearestBy)
@@ -72,7 +73,7 @@ class ChangelogExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectOptimizerRule(_ => ReadLookupTables)
     extensions.injectOptimizerRule(_ => LiftSkew)
     extensions.injectOptimizerRule(_ => PushThroughRowTtl)
-    // after it, before distinct aggregates are expanded
+    // after operator optimization, before distinct aggregates are expanded
     extensions.injectPreCBORule(new RewriteChangelogQuery(_))
     // planning: before Spark's own strategies
     extensions.injectPlannerStrategy(new ChangelogStrategy(_))

@@ -9,16 +9,16 @@ import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.changelog.checkpoint.CheckpointFiles
 
 /**
- * Writes checkpoints of any streaming query to local disks without starting a process per file.
+ * LocalCheckpointFileManager: writes checkpoints of any streaming query to local disks, without a process per file.
  *
- * Choose it with
- * `spark.sql.streaming.checkpointFileManagerClass=io.sparkchangelog.LocalCheckpointFileManager`.
- * Files are the same; those on other file systems are written as Spark does.
+ * To use the manager, set
+ * `spark.sql.streaming.checkpointFileManagerClass=io.sparkchangelog.LocalCheckpointFileManager`. The files have the
+ * names and content of Spark's files. On other file systems, Spark's manager writes the files.
  *
  * @param path
  *   the folder of the files
  * @param hadoopConf
- *   says which file system a path is on
+ *   the settings to find the file system of a path
  */
 class LocalCheckpointFileManager(path: Path, hadoopConf: Configuration)
     extends CheckpointFiles(path, hadoopConf)

@@ -6,10 +6,11 @@ package io.sparkchangelog
 import org.apache.spark.sql.changelog.state.PagedStateProvider
 
 /**
- * A state store provider for any streaming query whose state fits into memory.
+ * PagedStateStoreProvider: stores the state of any streaming query in pages of memory, and spills to local disks.
  *
- * Choose it with `spark.sql.streaming.stateStore.providerClass=io.sparkchangelog.PagedStateStoreProvider`.
- * A batch costs what it changes, not what is stored. Its checkpoints are those of Spark's default
- * provider, `HDFSBackedStateStoreProvider`: a query may change from one to the other at a restart.
+ * To use the provider, set
+ * `spark.sql.streaming.stateStore.providerClass=io.sparkchangelog.PagedStateStoreProvider`. The cost of a batch depends
+ * on the changed entries, not on the size of the state. Checkpoints have the format of Spark's default provider,
+ * `HDFSBackedStateStoreProvider`: a query may switch between both providers at a restart.
  */
 class PagedStateStoreProvider extends PagedStateProvider

@@ -192,11 +192,12 @@ private object SparkInternalsSuite {
   private val Head = Seq(
     "# Spark's internals",
     "",
-    "For developers of spark-changelog: the internal classes of Spark that the engine uses beyond expressions and plans. Another version",
-    "of Spark may break these uses. Uses likely to break go through the package `compat`: constructors and functions with many parameters,",
-    "classes with new abstract methods, directly called rules, the planning of a batch, and file formats. `SparkInternalsSuite` fails if",
-    "other packages import such a class, or if the lists below grow. Before you add a name, look for a listed class with the same use.",
-    "`SPARK_GENERATE_GOLDEN_FILES=1 dev/sbt 'testOnly *SparkInternalsSuite'` writes the lists. [Versions of Spark](spark-versions.md)",
-    "lists the needs of other versions. The [glossary](../glossary.md) defines the terms.",
+    "For developers of spark-changelog: the internal classes of Spark that the engine uses beyond expressions and",
+    "plans. Another version of Spark may break these uses. Uses likely to break go through the package `compat`:",
+    "constructors and functions with many parameters, classes with new abstract methods, directly called rules, the",
+    "planning of a batch, and file formats. `SparkInternalsSuite` fails if other packages import such a class, or if",
+    "the lists below grow. Before you add a name, look for a listed class with the same use.",
+    "`SPARK_GENERATE_GOLDEN_FILES=1 dev/sbt 'testOnly *SparkInternalsSuite'` writes the lists. [Versions of",
+    "Spark](spark-versions.md) lists the needs of other versions. The [glossary](../glossary.md) defines the terms.",
     "")
 }

@@ -3,9 +3,7 @@
 
 package org.apache.spark.sql.changelog
 
-/**
- * Which of insert, update and delete a node can produce. Inferred from the sources up.
- */
+/** ModifyKindSet: the inserts, updates and deletes that a node can produce. Inferred from the sources up. */
 final case class ModifyKindSet(insert: Boolean, update: Boolean, delete: Boolean) {
   def union(other: ModifyKindSet): ModifyKindSet =
     ModifyKindSet(insert || other.insert, update || other.update, delete || other.delete)
@@ -17,10 +15,10 @@ final case class ModifyKindSet(insert: Boolean, update: Boolean, delete: Boolean
 
   def isInsertOnly: Boolean = insert && !update && !delete
 
-  /** Whether something a consumer has seen can be taken back or replaced. */
+  /** Returns whether emitted rows can be retracted or replaced. */
   def changesRows: Boolean = update || delete
 
-  /** The kinds as words, in the order people read them: "insert, update and delete". */
+  /** Returns the kinds as words: "insert, update and delete". */
   def words: String = {
     val names = Seq(insert -> "insert", update -> "update", delete -> "delete").collect {
       case (true, name) => name
@@ -35,28 +33,28 @@ object ModifyKindSet {
   val All: ModifyKindSet = ModifyKindSet(insert = true, update = true, delete = true)
 }
 
-/** How much of an update a consumer needs to be sent. Decided from the root down. */
+/** UpdateKind: the images of an update needed by a consumer. Decided from the root down. */
 sealed abstract class UpdateKind(override val toString: String)
 
 object UpdateKind {
 
-  /** There are no updates on this edge. */
+  /** The edge has no updates. */
   case object NoUpdate extends UpdateKind("NONE")
 
-  /** The new row is enough: the consumer knows, by key, what it replaces. */
+  /** The after image only: the consumer finds the old row by key. */
   case object OnlyUpdateAfter extends UpdateKind("ONLY_UPDATE_AFTER")
 
-  /** The old row is needed too. */
+  /** The before and the after image. */
   case object BeforeAndAfter extends UpdateKind("BEFORE_AND_AFTER")
 }
 
 /**
- * The row kinds that travel on one edge of a plan, printed as `[I,UB,UA,D]`.
+ * ChangelogMode: the row kinds on one edge of a plan, printed as `[I,UB,UA,D]`.
  *
  * @param kinds
- *   what can happen to rows
+ *   the possible inserts, updates and deletes
  * @param updateKind
- *   how updates are sent; [[UpdateKind.NoUpdate]] exactly when `kinds` has no update
+ *   the images of an update; [[UpdateKind.NoUpdate]] exactly if `kinds` has no update
  */
 final case class ChangelogMode(kinds: ModifyKindSet, updateKind: UpdateKind) {
   require(
@@ -67,7 +65,7 @@ final case class ChangelogMode(kinds: ModifyKindSet, updateKind: UpdateKind) {
 
   def sendsUpdateBefore: Boolean = updateKind == UpdateKind.BeforeAndAfter
 
-  /** `I`, `UB`, `UA`, `D`, as far as they occur. */
+  /** Returns the symbols of the possible row kinds: `I`, `UB`, `UA`, `D`. */
   def symbols: Seq[String] =
     Seq(kinds.insert -> "I", sendsUpdateBefore -> "UB", kinds.update -> "UA", kinds.delete -> "D")
       .collect { case (true, symbol) => symbol }
@@ -79,7 +77,7 @@ object ChangelogMode {
   val InsertOnly: ChangelogMode = ChangelogMode(ModifyKindSet.InsertOnly, UpdateKind.NoUpdate)
 }
 
-/** The changes that a query's root may send to its reader. */
+/** OutputMode: the row kinds that a query's root may send to the reader. */
 sealed abstract class OutputMode(override val toString: String)
 
 object OutputMode {
@@ -87,10 +85,10 @@ object OutputMode {
   /** All four row kinds. */
   case object Retract extends OutputMode("retract")
 
-  /** By key, without `update_preimage`. */
+  /** Inserts, after images and deletes. The reader replaces rows by key. */
   case object Upsert extends OutputMode("upsert")
 
-  /** Inserts only; a plan that updates or deletes is refused. */
+  /** Inserts only. A plan with updates or deletes fails. */
   case object Append extends OutputMode("append")
 
   val values: Seq[OutputMode] = Seq(Retract, Upsert, Append)

@@ -9,10 +9,9 @@ import org.apache.spark.sql.types.{ByteType, IntegerType, StringType}
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
- * Tells what a row of a changelog does to the table it describes.
+ * RowKind: the effect of a change on the table, as a byte.
  *
- * The four bytes are chosen so that the lowest bit says whether the row takes something back:
- * `+I` (0) and `+U` (2) accumulate, `-U` (1) and `-D` (3) retract.
+ * The lowest bit marks retractions: `+I` (0) and `+U` (2) accumulate, `-U` (1) and `-D` (3) retract.
  */
 object RowKind {
   val Insert: Byte = 0
@@ -20,10 +19,10 @@ object RowKind {
   val UpdateAfter: Byte = 2
   val Delete: Byte = 3
 
-  /** Column holding the kind inside a plan, on edges that are not insert-only. */
+  /** The column with the row kind inside a plan, on edges with changes other than inserts. */
   val ColumnName = "_row_kind"
 
-  /** Column holding the kind at the product's edge, named as Spark's own changelogs name it. */
+  /** The column with the change type in sources and results, with the name in Spark's own changelogs. */
   val ChangeTypeColumnName = "_change_type"
 
   /** `+I`, `-U`, `+U`, `-D`, indexed by kind. */
@@ -33,39 +32,39 @@ object RowKind {
   val ChangeTypes: IndexedSeq[String] =
     IndexedSeq("insert", "update_preimage", "update_postimage", "delete")
 
-  /** Whether a row of this kind takes an earlier row back. */
+  /** Returns whether a row of this kind retracts an earlier row. */
   def retracts(kind: Byte): Boolean = (kind & 1) == 1
 
-  /** +1 for a kind that accumulates, -1 for one that retracts. */
+  /** Returns +1 for kinds that accumulate, -1 for kinds that retract. */
   def sign(kind: Byte): Long = 1L - 2L * (kind & 1)
 
-  /** A fresh attribute for the kind of a node's output rows. */
+  /** Returns a new attribute for the row kind of a node's output. */
   def newAttribute(): AttributeReference =
     AttributeReference(ColumnName, ByteType, nullable = false)()
 
-  /** The kind column among `attributes`, present unless the rows are insert-only. */
+  /** Returns the column with the row kind, or None for insert-only rows. */
   def find(attributes: Seq[Attribute]): Option[Attribute] =
     attributes.find(a => a.name == ColumnName && a.dataType == ByteType)
 
-  /** The columns besides that of the kind, if there is one. */
+  /** Returns the columns without the column of the row kind. */
   def without(kind: Option[Attribute], columns: Seq[Attribute]): Seq[Attribute] =
     columns.filterNot(column => kind.exists(_.exprId == column.exprId))
 
-  /** Where the kind stands among `columns`; -1 without one. */
+  /** Returns the position of the row kind in `columns`, or -1 without a row kind. */
   def ordinal(kind: Option[Attribute], columns: Seq[Attribute]): Int =
     kind.fold(-1)(kind => columns.indexWhere(_.exprId == kind.exprId))
 
-  /** The kind of a row that has it at `ordinal`; `+I` for -1. */
+  /** Returns the kind of a row, from the column at `ordinal`; `+I` for -1. */
   def at(row: InternalRow, ordinal: Int): Byte = if (ordinal < 0) Insert else row.getByte(ordinal)
 
-  /** `true` for rows whose `kind` retracts. */
+  /** Returns a condition that is true for retractions. */
   def isRetraction(kind: Expression): Expression =
     EqualTo(BitwiseAnd(Cast(kind, IntegerType), Literal(1)), Literal(1))
 
-  /** +1 or -1 as a `BIGINT` expression, from a column of kinds. */
+  /** Returns the sign of a kind as a `BIGINT` expression: +1 or -1. */
   def signOf(kind: Expression): Expression = If(isRetraction(kind), Literal(-1L), Literal(1L))
 
-  /** The `_change_type` text for a column of kinds. */
+  /** Returns the `_change_type` text for a column of kinds. */
   def changeTypeOf(kind: Expression): Expression = {
     val branches = ChangeTypes.zipWithIndex.map { case (text, index) =>
       EqualTo(kind, Literal(index.toByte)) -> Literal(UTF8String.fromString(text), StringType)

@@ -12,14 +12,14 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.{Row, SparkSession => AnySession}
 
 /**
- * A statement of this project that runs a function.
+ * SqlCommand: a statement of this extension, run by a function.
  *
  * @param statement
- *   its keywords
+ *   the keywords
  * @param arguments
- *   the values of its slots
+ *   the values in the statement, for comparison and EXPLAIN
  * @param columns
- *   the columns of its result; called when the statement is analyzed
+ *   returns the columns of the result, during analysis
  */
 case class SqlCommand(statement: String, arguments: Any*)(
     columns: SparkSession => Seq[Attribute],
@@ -34,12 +34,12 @@ case class SqlCommand(statement: String, arguments: Any*)(
 
 object SqlCommand {
 
-  /** A statement whose result has fixed columns, as DDL. */
+  /** Returns a statement with fixed result columns, given as DDL. */
   def returning(columns: String, statement: String, arguments: Any*)(
       body: SparkSession => Seq[Row]): SqlCommand =
     new SqlCommand(statement, arguments: _*)(_ => toAttributes(StructType.fromDDL(columns)), body)
 
-  /** A statement without a result. */
+  /** Returns a statement without a result. */
   def unit(statement: String, arguments: Any*)(body: SparkSession => Any): SqlCommand =
     new SqlCommand(statement, arguments: _*)(
       _ => Nil,

@@ -4,10 +4,10 @@
 package org.apache.spark.sql
 
 /**
- * The engine: keeps the results of queries over changing tables up to date.
+ * The engine: keeps the results of queries over changing tables current.
  *
- * A package may use the packages listed after `uses`, and the types of this package, such as `RowKind`. The used
- * packages precede the package in the list. `PackageGraphSuite` checks both.
+ * A package may use the packages after `uses`, and the types of the root package, such as `RowKind`. Used packages
+ * precede the package in the list. `PackageGraphSuite` checks the list and the order.
  *
  * {{{
  *   compat       wrappers of Spark internals most likely to change; code for a single Spark version
