@@ -106,7 +106,8 @@ def test_every_column_and_metric_is_documented() -> None:
     )
     types = "STRING|DOUBLE|BIGINT|TIMESTAMP|ARRAY|MAP|STRUCT"
     columns = set(re.findall(rf"\b([a-z_]+):? (?:{types})\b", commands))
-    columns |= set(re.findall(r'(?:Column|Count|Ratio|count)\(\s*"(?:\w+", ")?([a-z_]+)"', commands))
+    calls = r'(?:Column|Count|Ratio|count)\(\s*"(?:\w+", ")?([a-z_]+)"'
+    columns |= set(re.findall(calls, commands))
     assert {"behind_seconds", "full_seconds", "batch_time", "state_bytes"} <= columns
     for column in columns:
         assert f"`{column}`" in docs, f"no page has the column {column}"

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from datetime import datetime, timedelta, timezone
 from functools import partial
 from pathlib import Path
 from textwrap import indent
@@ -36,6 +35,7 @@ MOVING = sections("moving")
 
 # Pages with statements that run one after the other, in a database of their own.
 TRANSCRIPTS = [
+    "cookbook",
     "guides/deduplicate",
     "guides/history",
     "guides/top-n",
@@ -93,7 +93,7 @@ def test_every_section_with_code_is_run_here() -> None:
     }
     for name, page in pages.items():
         for heading, section in page.items():
-            if section.of("python") or name not in ("DEDUPLICATE", "MOVING"):
+            if section.of("python") or name not in ("COOKBOOK", "DEDUPLICATE", "MOVING"):
                 assert f'{name}["{heading}"]' in source, f"{heading} of {name} is run by no test"
 
 
@@ -213,23 +213,6 @@ def test_from_a_database_to_a_warehouse(spark: SparkSession, tmp_path: Path) -> 
     ]
 
 
-def test_a_dimension_that_comes_late(
-    spark: SparkSession, tmp_path: Path, changes_of: Callable[..., DataFrame], keep: Any
-) -> None:
-    orders = changes_of("orders", "op STRING, id INT, customer_id INT, amount INT", "id")
-    customers = changes_of("customers", "op STRING, customer_id INT, name STRING", "customer_id")
-    names = COOKBOOK["Late and changing dimensions"].run_python(
-        orders=orders, customers=customers, F=F
-    )
-    query = keep(names["named"], "named")
-    write(tmp_path / "orders", "1", "+I,7,1,30")
-    query.processAllAvailable()
-    assert rows(spark, "named") == {(7, 30, "(not known yet)")}
-    write(tmp_path / "customers", "1", "+I,1,Ada")
-    query.processAllAvailable()
-    assert rows(spark, "named") == {(7, 30, "Ada")}
-
-
 def test_the_last_row_of_each_key(
     spark: SparkSession, tmp_path: Path, changes_of: Callable[..., DataFrame], keep: Any
 ) -> None:
@@ -296,38 +279,8 @@ def test_a_job_of_flink(spark: SparkSession, tmp_path: Path) -> None:
     query.stop()
 
 
-def ago(minutes: int) -> str:
-    return (datetime.now(timezone.utc) - timedelta(minutes=minutes)).isoformat()
-
-
-def test_the_last_hour_and_what_has_not_happened(
-    spark: SparkSession, tmp_path: Path, changes_of: Callable[..., DataFrame], keep: Any
-) -> None:
-    orders = changes_of("orders", "op STRING, id INT, customer STRING, at TIMESTAMP", "id")
-    paid = "op STRING, order_id INT, card STRING, amount INT, at TIMESTAMP"
-    payments = changes_of("payments", paid, "order_id")
-    for name, table in ("orders", orders), ("payments", payments):
-        table.createOrReplaceTempView(name)
-    late = spark.sql(COOKBOOK["Missing events"].statements()[0])
-    recent = spark.sql(COOKBOOK["The last hour"].statements()[0])
-    queries = keep(late, "late"), keep(recent, "recent")
-    write(
-        tmp_path / "orders",
-        "1",
-        *(f"+I,{key},{name},{ago(age)}" for key, name, age in [(1, "Ada", 90), (2, "Ben", 90)]),
-        f"+I,3,Cyd,{ago(5)}",
-    )
-    write(tmp_path / "payments", "1", f"+I,1,x,5,{ago(80)}", f"+I,9,x,7,{ago(1)}")
-    for query in queries:
-        query.processAllAvailable()
-    assert rows(spark, "late") == {(2, "Ben")}
-    assert rows(spark, "recent") == {("x", 1, 7)}
-    for name in "orders", "payments":
-        spark.catalog.dropTempView(name)
-
-
 def test_a_query_is_tested_in_batch(spark: SparkSession) -> None:
-    COOKBOOK["Test a query"].run_python(spark=spark, changelog=changelog)
+    COOKBOOK["Test a query"].run_python(spark=spark)
 
 
 def test_a_snapshot_and_a_feed_that_overlap(
