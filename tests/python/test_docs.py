@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import json
 import pkgutil
 import re
 from pathlib import Path
@@ -122,6 +123,16 @@ def test_every_column_and_metric_is_documented() -> None:
     page = (ROOT / "docs" / "statements" / "describe.md").read_text()
     for fact in re.findall(r'"([A-Z][A-Za-z ]+)" ->', facts):
         assert f"`{fact}`" in page, f"describe.md lacks {fact}"
+
+
+def test_the_dashboard_shows_existing_metrics() -> None:
+    dashboard = json.loads((ROOT / "examples" / "monitoring" / "dashboard.json").read_text())
+    targets = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+    page = (ROOT / "docs" / "metrics.md").read_text()
+    names = [name for text in targets for name in re.findall(r"_([a-zA-Z]+)_Value", text)]
+    assert len(names) == len(targets) > 5
+    for name in names:
+        assert f"`-{name}`" in page or f"`{name}`" in page, f"metrics.md lacks {name}"
 
 
 def test_every_operator_has_a_page() -> None:
