@@ -48,5 +48,5 @@ def test_the_running_query_is_drawn_as_it_runs(
 
 
 def test_every_picture_is_small_and_on_a_page() -> None:
-    command = [sys.executable, ROOT / "dev" / "pictures", "--check"]
+    command = [sys.executable, str(ROOT / "dev" / "pictures"), "--check"]
     assert subprocess.run(command, capture_output=True, text=True, check=False).stderr == ""
