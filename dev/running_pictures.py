@@ -85,6 +85,7 @@ def photograph(address: str, path: Path) -> None:
 
 def main() -> None:
     """Run two queries, and draw the pictures."""
+    os.environ["SPARK_USER"] = "shop"  # shown in the UI
     builder = (
         SparkSession.builder.master("local[2]")
         .appName("shop")
