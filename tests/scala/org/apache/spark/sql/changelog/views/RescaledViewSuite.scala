@@ -11,7 +11,7 @@ import org.apache.spark.sql.changelog.testing.Share
 
 /** A view goes on with its state in another number of partitions. */
 class RescaledViewSuite extends AnyFunSuite with RevenueView {
-  private def view: KeptView = new ViewCatalog(spark).get(Seq("v"))
+  private def view: MaterializedView = new ViewCatalog(spark).get(Seq("v"))
 
   private def partitions: Set[Int] = {
     val checkpoint = view.definition.checkpoint.toString

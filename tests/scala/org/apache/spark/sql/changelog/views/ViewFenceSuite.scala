@@ -47,7 +47,7 @@ class ViewFenceSuite extends ViewTest {
     run("DROP TABLE plain")
   }
 
-  private def view: KeptView = new ViewCatalog(spark).get(Seq("v"))
+  private def view: MaterializedView = new ViewCatalog(spark).get(Seq("v"))
 
   private def leases: File = new File(view.definition.home.toUri.getPath, ViewLease.Folder)
 

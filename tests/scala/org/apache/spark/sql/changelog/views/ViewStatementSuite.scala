@@ -43,7 +43,7 @@ class ViewStatementSuite extends AnyFunSuite with ChangelogSession with ErrorChe
     assert(parse(create).isInstanceOf[CreateMaterializedViewAsSelect])
     val replace = parse("CREATE OR REPLACE MATERIALIZED VIEW v USING orc AS SELECT 1 AS a")
     assert(replace match {
-      case view: CreateKeptView => view.replace && view.query == "SELECT 1 AS a"
+      case view: CreateMaterializedView => view.replace && view.query == "SELECT 1 AS a"
       case _ => false
     })
     intercept[org.apache.spark.sql.catalyst.parser.ParseException](parse("REFRESH"))

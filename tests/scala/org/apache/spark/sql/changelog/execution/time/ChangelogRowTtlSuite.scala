@@ -70,7 +70,7 @@ class ChangelogRowTtlSuite extends AnyFunSuite with ChangelogSession with ErrorC
             variant.mode == "upsert")
         assert(
           run.query.recentProgress.exists(_.stateOperators.exists(
-            _.customMetrics.getOrDefault("numRetractionsOfGoneRows", 0L) == 2)))
+            _.customMetrics.getOrDefault("numRetractionsOfExpiredRows", 0L) == 2)))
         // due in the batch that changes it
         assert(run.step(30 * Minute, orders -> Seq("-U 2 21", "+U 2 22")).nonEmpty)
         assert(run.step(30 * Minute) == Seq("-D 1 11"))

@@ -280,8 +280,8 @@ class ChangelogTemporalFilterSuite extends AnyFunSuite with ChangelogSession {
       run.step(2 * Hour)
       assert(rows.isEmpty)
       val operators = run.query.recentProgress.flatMap(_.stateOperators)
-      assert(operators.exists(_.customMetrics.get("numRowsLeft") == 1))
-      assert(operators.exists(_.customMetrics.get("numRowsCame") == 1))
+      assert(operators.exists(_.customMetrics.get("numRowsExpired") == 1))
+      assert(operators.exists(_.customMetrics.get("numRowsAppeared") == 1))
     } finally run.close()
   }
 

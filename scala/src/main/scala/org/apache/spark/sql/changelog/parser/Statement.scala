@@ -65,7 +65,11 @@ private[parser] object Statement {
     Statement(s"CREATE FLOW f [COMMENT 'comment'] AS AUTO CDC INTO v $Changes")(autoCdc),
     Statement(s"CREATE STREAMING TABLE [IF NOT EXISTS] v FLOW AUTO CDC $Changes")(autoCdc),
     Statement(s"CREATE KIND [IF NOT EXISTS] v FROM w [AT $At]") { read =>
-      CreateKeptView.fork(read.name("v"), read.name("w"), moment(read), read.has("EXISTS"))
+      CreateMaterializedView.fork(
+        read.name("v"),
+        read.name("w"),
+        moment(read),
+        read.has("EXISTS"))
     },
     Statement(s"EXPLAIN [CHANGELOG $Format] $Create")(explained),
     Statement(
@@ -151,7 +155,7 @@ private[parser] object Statement {
       plan: LogicalPlan,
       isReplaced: Boolean): Option[LogicalPlan] =
     ResolveViewStatements.creation(plan, isReplaced).map {
-      case create: CreateKeptView if read.has("CLUSTER") =>
+      case create: CreateMaterializedView if read.has("CLUSTER") =>
         val table = s"CREATE TABLE t CLUSTER BY ${read.textOf("(keys)")}"
         val keys =
           CatalystSqlParser.parsePlan(table).collect { case t: CreateTable => t.partitioning }
@@ -165,7 +169,8 @@ private[parser] object Statement {
       RefuseSecrets("to explain", Map.empty, create.query)
       val otherwise = ExplainChangelogCommand(create.query, format(read))
       creation(read, create, isReplaced = true) match {
-        case Some(command: CreateKeptView) => CreateKeptView.explain(command, otherwise)
+        case Some(command: CreateMaterializedView) =>
+          CreateMaterializedView.explain(command, otherwise)
         case _ => otherwise
       }
     case other => other

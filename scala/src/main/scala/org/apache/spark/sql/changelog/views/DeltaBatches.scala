@@ -58,8 +58,8 @@ private class DeltaBatches(
     .map(_.version)
 
   /** Returns the rows of each written batch. */
-  def written: LazyList[KeptRows] = versions.map { case (batch, last) =>
-    KeptRows(batch, () => read(last))
+  def written: LazyList[ViewSnapshot] = versions.map { case (batch, last) =>
+    ViewSnapshot(batch, () => read(last))
   }
 
   /**
@@ -69,14 +69,14 @@ private class DeltaBatches(
    *   the rows staged before the table showed the generation. If empty, the first rows stand for all batches before the
    *   first written batch.
    */
-  def shown(before: => LazyList[KeptRows]): LazyList[KeptRows] = written #::: {
+  def shown(before: => LazyList[ViewSnapshot]): LazyList[ViewSnapshot] = written #::: {
     if (before.nonEmpty) before
     else {
       commits.lastOption
         .filter(begins)
         .map { _ =>
           val next = commits.filter(_.batchOf(queryId).isDefined).lastOption
-          KeptRows(0, () => read(next.map(_.version - 1).orElse(newest)))
+          ViewSnapshot(0, () => read(next.map(_.version - 1).orElse(newest)))
         }
         .to(LazyList)
     }

@@ -16,7 +16,7 @@ import org.apache.spark.sql.types.{BinaryType, StructType, TimestampType}
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 
 /** DeltaLayout: the partitioning or clustering of a view's new Delta table. */
-class DeltaLayout(view: KeptView) {
+class DeltaLayout(view: MaterializedView) {
   private val partitioned: Seq[NamedReference] = view.layout.collect {
     case IdentityTransform(column) => column
   }
@@ -105,7 +105,7 @@ class DeltaLayout(view: KeptView) {
 object DeltaLayout {
 
   /** Returns the layout of the view's table, restricted to `columns`. */
-  def of(session: SparkSession, view: KeptView, columns: StructType): Seq[Transform] =
+  def of(session: SparkSession, view: MaterializedView, columns: StructType): Seq[Transform] =
     if (view.definition.provider != "delta") Nil
     else {
       val detail = session.sql(s"DESCRIBE DETAIL ${view.sql}")

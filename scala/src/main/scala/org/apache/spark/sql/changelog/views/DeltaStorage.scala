@@ -31,7 +31,7 @@ import org.apache.spark.sql.changelog.sinks.{SinkInput, SinkOptions}
 class DeltaStorage(session: SparkSession) extends ViewStorage {
   import DeltaStorage._
 
-  override def create(made: KeptView): KeptView = {
+  override def create(made: MaterializedView): MaterializedView = {
     val definition = made.definition
     // The table's folder is known before the table exists, and must be empty then.
     val location = new Path(session.sessionState.catalog.defaultTablePath(made.name))
@@ -75,16 +75,16 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
     session.sql(s"DESCRIBE HISTORY $table").count() == 1
   }
 
-  override def sink(view: KeptView): (String, Map[String, String]) =
+  override def sink(view: MaterializedView): (String, Map[String, String]) =
     ("changelog-table", Map("table" -> view.sql, "countRows" -> "true"))
 
-  override def check(view: KeptView, input: SinkInput): Unit = {
+  override def check(view: MaterializedView, input: SinkInput): Unit = {
     val (format, options) = sink(view)
     new TableSink(new SinkOptions(format, options)).accept(input)
     ()
   }
 
-  override def stagingSink(view: KeptView): (String, Map[String, String]) = {
+  override def stagingSink(view: MaterializedView): (String, Map[String, String]) = {
     val path = view.definition.rows.toString
     ("changelog-table", Map("path" -> path, "countRows" -> "true", "createTable" -> "true"))
   }
@@ -93,7 +93,7 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
   private def isComparable(columns: StructType): Boolean =
     columns.forall(field => RowOrdering.isOrderable(field.dataType))
 
-  override def keptRows(view: KeptView, queryId: String): LazyList[KeptRows] = {
+  override def snapshotsOf(view: MaterializedView, queryId: String): LazyList[ViewSnapshot] = {
     val generation = view.definition.folder.getName
     val staged = view.definition.rows
     val files = staged.getFileSystem(session.sessionState.newHadoopConf())
@@ -107,9 +107,9 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
     }
   }
 
-  override def stage(view: KeptView, rows: DataFrame, batch: Long): DataFrame = rows
+  override def stage(view: MaterializedView, rows: DataFrame, batch: Long): DataFrame = rows
 
-  override def staged(view: KeptView): Option[DataFrame] = {
+  override def staged(view: MaterializedView): Option[DataFrame] = {
     val path = view.definition.rows
     val files = path.getFileSystem(session.sessionState.newHadoopConf())
     if (files.exists(path)) Some(session.read.format("delta").load(path.toString)) else None
@@ -120,7 +120,7 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
    * commit records the generation and changes the view's definition.
    */
   override def replace(
-      view: KeptView,
+      view: MaterializedView,
       rows: DataFrame,
       how: Replacement,
       queryId: Option[String]): Unit = {
@@ -161,18 +161,21 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
     }
   }
 
-  override def fill(view: KeptView, rows: DataFrame, queryId: String): Unit = {
+  override def fill(view: MaterializedView, rows: DataFrame, queryId: String): Unit = {
     val partitions = EmptyPartitions.columnsOf(session.table(view.sql))
     val filled = EmptyPartitions.refuse(columnsOf(view, rows), partitions, view.sql)
     noting(view, rows.sparkSession, Some(queryId))(filled.writeTo(view.sql).append())
   }
 
-  private def columnsOf(view: KeptView, rows: DataFrame): DataFrame =
+  private def columnsOf(view: MaterializedView, rows: DataFrame): DataFrame =
     rows.select(rows.columns.toSeq.map { name =>
       rows.col(quoteIdentifier(name)).as(name, view.schema(name).metadata)
     }: _*)
 
-  private def recreateTable(view: KeptView, rows: DataFrame, queryId: Option[String]): Unit = {
+  private def recreateTable(
+      view: MaterializedView,
+      rows: DataFrame,
+      queryId: Option[String]): Unit = {
     val layout = new DeltaLayout(view).check()
     val writer = layout(rows.writeTo(view.sql).using("delta"))
     val made = propertiesOf(view).foldLeft(writer) { case (writer, (key, value)) =>
@@ -183,8 +186,10 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
   }
 
   /** Changes the rows and the view's definition in one commit. */
-  private def inPlace(view: KeptView, writing: SparkSession, queryId: Option[String] = None)(
-      commit: => Unit): Unit = {
+  private def inPlace(
+      view: MaterializedView,
+      writing: SparkSession,
+      queryId: Option[String] = None)(commit: => Unit): Unit = {
     forgetColumns(view)
     // The table's comment stays as is.
     val record = DeltaProperties(
@@ -195,7 +200,7 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
   }
 
   /** Records the generation without new rows, because Delta skips a commit without row changes. */
-  private def recordGeneration(view: KeptView, added: StructType): Unit =
+  private def recordGeneration(view: MaterializedView, added: StructType): Unit =
     if (added.isEmpty) set(view, ViewDefinition.Generation -> view.definition.generation.get)
     else {
       session.sql(s"ALTER TABLE ${view.sql} ADD COLUMNS (${added.toDDL})")
@@ -206,7 +211,7 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
    * Removes the columns from Spark's catalog. A recreated table has columns in the catalog, a created table does not.
    * Delta does not update columns in the catalog, and refuses to stream a table whose catalog columns are outdated.
    */
-  private def forgetColumns(view: KeptView): Unit = {
+  private def forgetColumns(view: MaterializedView): Unit = {
     val catalog = session.sessionState.catalog
     val table = catalog.getTableMetadata(view.name)
     if (table.schema.nonEmpty) {
@@ -222,7 +227,7 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
    * @param queryId
    *   the query with these rows as first batch, if any
    */
-  private def noting(view: KeptView, writing: SparkSession, queryId: Option[String])(
+  private def noting(view: MaterializedView, writing: SparkSession, queryId: Option[String])(
       commit: => Unit): Unit = {
     val batch = queryId.map(id => Delta.ofBatch(DeltaCommits.application(id, view.sql), 0))
     val notes = batch.getOrElse(Map.empty) + (Delta.CommitNote -> view.definition.generation.get)
@@ -232,20 +237,20 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
   }
 
   /** Does nothing, because one commit changes rows and definition together. */
-  override def recover(view: KeptView): Boolean = false
+  override def recover(view: MaterializedView): Boolean = false
 
   /** Writes the term into the properties. Delta rejects a commit concurrent with a change of properties. */
-  override def fence(view: KeptView, term: Long): Unit =
+  override def fence(view: MaterializedView, term: Long): Unit =
     set(view, ViewDefinition.Term -> term.toString)
 
-  override def version(view: KeptView): Long =
+  override def version(view: MaterializedView): Long =
     session.sql(s"DESCRIBE HISTORY ${view.sql} LIMIT 1").select("version").head().getLong(0)
 
-  override def lastVersion(view: KeptView): Option[Long] =
+  override def lastVersion(view: MaterializedView): Option[Long] =
     DeltaCommits.lastVersion(session, view.sql)
 
   override def versionOfOthers(
-      view: KeptView,
+      view: MaterializedView,
       queryId: String,
       since: Option[Long]): Option[Long] = {
     val generation = view.definition.folder.getName
@@ -257,7 +262,7 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
       since.fold(0L)(_ + 1)).otherWriterVersion
   }
 
-  override def changes(view: KeptView, from: Long, to: Option[Long]): DataFrame = {
+  override def changes(view: MaterializedView, from: Long, to: Option[Long]): DataFrame = {
     val newest = version(view)
     val last = to.fold(newest)(math.min(_, newest))
     def read(from: Long) = session.read
@@ -273,7 +278,7 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
    * Streams the changes from the version before `from`, and filters. Delta rejects a starting version that does not
    * exist yet, and a different starting version after a restart.
    */
-  override def changeStream(view: KeptView, from: Option[Long]): DataFrame = {
+  override def changeStream(view: MaterializedView, from: Option[Long]): DataFrame = {
     val feed = session.readStream.option("readChangeFeed", "true")
     from.fold(feed.table(view.sql)) { from =>
       val begun = feed.option("startingVersion", math.max(from - 1, 0)).table(view.sql)
@@ -281,13 +286,13 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
     }
   }
 
-  override def alter(view: KeptView, definition: ViewDefinition): Unit = {
+  override def alter(view: MaterializedView, definition: ViewDefinition): Unit = {
     val (before, after) = (view.definition.toProperties, definition.toProperties)
     set(view, after.toSeq.diff(before.toSeq): _*)
     unset(view, before.keySet.diff(after.keySet))
   }
 
-  private def unset(view: KeptView, names: Iterable[String]): Unit =
+  private def unset(view: MaterializedView, names: Iterable[String]): Unit =
     if (names.nonEmpty) {
       val listed = names.map(quoteLiteral).mkString(", ")
       DeltaConflicts.passing(
@@ -295,7 +300,7 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
       ()
     }
 
-  private def set(view: KeptView, properties: (String, String)*): Unit =
+  private def set(view: MaterializedView, properties: (String, String)*): Unit =
     if (properties.nonEmpty) {
       DeltaConflicts.passing(
         session.sql(
@@ -304,20 +309,20 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
     }
 
   /** Renames the table. The folder may move, together with the checkpoint. */
-  override def rename(view: KeptView, to: TableIdentifier): Unit = {
+  override def rename(view: MaterializedView, to: TableIdentifier): Unit = {
     session.sql(s"ALTER TABLE ${view.sql} RENAME TO ${to.copy(catalog = None).quotedString}")
     ()
   }
 
   private def quoteLiteral(text: String): String = Literal(text).sql
 
-  override def drop(view: KeptView): Unit = {
+  override def drop(view: MaterializedView): Unit = {
     // `DROP TABLE` as a statement would drop the view.
     DropTableCommand(view.name, ifExists = false, isView = false, purge = false).run(session)
     ()
   }
 
-  private def propertiesOf(view: KeptView): Map[String, String] =
+  private def propertiesOf(view: MaterializedView): Map[String, String] =
     Map(
       Delta.DeletionVectors -> "true") ++ view.definition.toProperties + (Delta.ChangeFeed -> "true")
 }

@@ -58,7 +58,7 @@ private[views] class ReplaceRows(
     report: RefreshReport) {
 
   def apply(
-      staged: KeptView,
+      staged: MaterializedView,
       rows: DataFrame,
       how: Replacement,
       queryId: Option[String] = None): Unit = {
@@ -77,13 +77,13 @@ private[views] class ReplaceRows(
   }
 
   /** Writes the first rows of an empty view. */
-  def fill(view: KeptView, rows: DataFrame, queryId: String): Unit = {
+  def fill(view: MaterializedView, rows: DataFrame, queryId: String): Unit = {
     storage.fill(view, rows, queryId)
     reportAllRows(view)
   }
 
   /** Reports all rows as written. The commit or the files have the number of rows. */
-  private def reportAllRows(shown: KeptView): Unit = {
+  private def reportAllRows(shown: MaterializedView): Unit = {
     val known = if (shown.isDelta) DeltaCommits.numRowsAdded(session, shown.sql) else None
     report.wrote(known.getOrElse(session.table(shown.sql).count()))
   }

@@ -15,7 +15,7 @@ import org.apache.spark.sql.internal.{SQLConf, StaticSQLConf}
 
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.errors.Credentials
-import org.apache.spark.sql.changelog.views.commands.CreateKeptView
+import org.apache.spark.sql.changelog.views.commands.CreateMaterializedView
 
 /**
  * ResolveViewStatements: gives a meaning to statements that Spark can parse but not run, by commands.
@@ -83,7 +83,7 @@ object ResolveViewStatements extends Rule[LogicalPlan] {
       refuse("A default collation", "Write COLLATE in the query.")
     }
     RefuseSecrets(name.quoted, spec.properties, query)
-    CreateKeptView(
+    CreateMaterializedView(
       kind,
       name,
       text,

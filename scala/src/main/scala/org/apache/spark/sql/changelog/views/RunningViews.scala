@@ -17,14 +17,17 @@ import org.apache.spark.sql.changelog.views.history.{RefreshError, RefreshHistor
 object RunningViews {
   private val queries = new ConcurrentHashMap[String, Running]()
 
-  private case class Running(view: KeptView, query: StreamingQuery, report: RefreshReport) {
+  private case class Running(
+      view: MaterializedView,
+      query: StreamingQuery,
+      report: RefreshReport) {
     def stop(): Unit = {
       query.stop()
       ViewLeases.releaseIfUnused(view)
     }
   }
 
-  def add(view: KeptView, query: StreamingQuery): Unit = {
+  def add(view: MaterializedView, query: StreamingQuery): Unit = {
     val report = new RefreshReport
     report.isFor("started", "START")
     queries.put(key(view), Running(view, query, report))
@@ -32,18 +35,18 @@ object RunningViews {
   }
 
   /** Returns the view's query if the query runs. */
-  def active(view: KeptView): Option[StreamingQuery] = last(view).filter(_.isActive)
+  def active(view: MaterializedView): Option[StreamingQuery] = last(view).filter(_.isActive)
 
   /** Fails if a query of this process keeps the view current. */
-  def checkNone(view: KeptView): Unit =
+  def checkNone(view: MaterializedView): Unit =
     active(view).foreach(_ => throw analysis("CHANGELOG_VIEW_IS_RUNNING", "view" -> view.name))
 
   /** Returns the query started last, unless a statement has stopped the query. */
-  def last(view: KeptView): Option[StreamingQuery] =
+  def last(view: MaterializedView): Option[StreamingQuery] =
     Option(queries.get(key(view))).map(_.query)
 
   /** Stops the view's query, and reports the work done. */
-  def stop(view: KeptView): Option[RefreshReport] =
+  def stop(view: MaterializedView): Option[RefreshReport] =
     Option(queries.remove(key(view))).map { running =>
       running.stop()
       running.report.ran(running.query)
@@ -51,7 +54,7 @@ object RunningViews {
     }
 
   /** Stops the view's query, and adds the run to the view's history. */
-  def end(session: SparkSession, view: KeptView): Unit = {
+  def end(session: SparkSession, view: MaterializedView): Unit = {
     val failure = last(view).flatMap(_.exception)
     stop(view).foreach { report =>
       val error = failure.map(RefreshError(session, _))
@@ -65,5 +68,5 @@ object RunningViews {
   }
 
   /** Views of the same name in different catalogs have different folders. */
-  private def key(view: KeptView): String = view.definition.folder.toString
+  private def key(view: MaterializedView): String = view.definition.folder.toString
 }

@@ -36,7 +36,7 @@ import org.apache.spark.sql.changelog.views.files.{
 class SnapshotStorage(session: SparkSession) extends ViewStorage {
   private val catalog = session.sessionState.catalog
 
-  override def create(made: KeptView): KeptView = {
+  override def create(made: MaterializedView): MaterializedView = {
     if (made.layout.nonEmpty) {
       throw analysis(
         "CHANGELOG_VIEW_CLAUSE_NOT_SUPPORTED",
@@ -59,42 +59,42 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
     view
   }
 
-  override def sink(view: KeptView): (String, Map[String, String]) = {
+  override def sink(view: MaterializedView): (String, Map[String, String]) = {
     val (format, options) = stagingSink(view)
     (format, options + ("view" -> view.sql))
   }
 
-  override def check(view: KeptView, input: SinkInput): Unit = {
+  override def check(view: MaterializedView, input: SinkInput): Unit = {
     val (format, options) = sink(view)
     new FilesSink(new SinkOptions(format, options), (_, _) => ()).accept(input)
     ()
   }
 
-  override def stagingSink(view: KeptView): (String, Map[String, String]) = (
+  override def stagingSink(view: MaterializedView): (String, Map[String, String]) = (
     classOf[FilesSinkProvider].getName,
     Map("path" -> view.definition.rows.toString, "provider" -> view.definition.provider))
 
-  override def keptRows(view: KeptView, queryId: String): LazyList[KeptRows] = {
+  override def snapshotsOf(view: MaterializedView, queryId: String): LazyList[ViewSnapshot] = {
     val snapshots = new Snapshots(session, view.definition.rows)
     snapshots.all.sorted.reverse.to(LazyList).map { batch =>
-      KeptRows(batch, () => Some(read(view, snapshots.path(batch))))
+      ViewSnapshot(batch, () => Some(read(view, snapshots.path(batch))))
     }
   }
 
-  override def stage(view: KeptView, rows: DataFrame, batch: Long): DataFrame = {
+  override def stage(view: MaterializedView, rows: DataFrame, batch: Long): DataFrame = {
     val path = Snapshots.newPath(view.definition.rows, batch)
     write(view, rows, path)
     read(view, path)
   }
 
-  private def read(view: KeptView, path: Path): DataFrame =
+  private def read(view: MaterializedView, path: Path): DataFrame =
     session.read.schema(view.schema).format(view.definition.provider).load(path.toString)
 
-  override def staged(view: KeptView): Option[DataFrame] =
+  override def staged(view: MaterializedView): Option[DataFrame] =
     latest(view).map(path => session.read.format(view.definition.provider).load(path.toString))
 
   override def replace(
-      view: KeptView,
+      view: MaterializedView,
       rows: DataFrame,
       how: Replacement,
       queryId: Option[String]): Unit = {
@@ -114,10 +114,10 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
     show(view, path)
   }
 
-  override def fill(view: KeptView, rows: DataFrame, queryId: String): Unit =
+  override def fill(view: MaterializedView, rows: DataFrame, queryId: String): Unit =
     replace(view, rows, Replacement.AllRows, Some(queryId))
 
-  override def recover(view: KeptView): Boolean = SnapshotStorage.alone {
+  override def recover(view: MaterializedView): Boolean = SnapshotStorage.alone {
     val isBehind = new SnapshotVersions(session, view).last.exists(_._1 > version(view))
     if (isBehind) {
       Fence.check("publish")
@@ -130,7 +130,7 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
    * Adds a version with the new term. A commit by the last holder would need the same version number, and therefore
    * fails.
    */
-  override def fence(view: KeptView, term: Long): Unit = {
+  override def fence(view: MaterializedView, term: Long): Unit = {
     val versions = new SnapshotVersions(session, view)
     versions.last.foreach { case (_, version) =>
       versions.add(
@@ -149,26 +149,26 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
   }
 
   /** Changes the definition and keeps the rows. */
-  override def alter(view: KeptView, definition: ViewDefinition): Unit =
+  override def alter(view: MaterializedView, definition: ViewDefinition): Unit =
     new SnapshotVersions(session, view).last.foreach { case (_, version) =>
       show(view.copy(definition = definition), new Path(version.path))
     }
 
   /** Renames the view. Rows and checkpoint keep their folders. */
-  override def rename(view: KeptView, to: TableIdentifier): Unit = {
+  override def rename(view: MaterializedView, to: TableIdentifier): Unit = {
     // Spark's command parses the name without quotes, and therefore rejects a number.
     session.catalog.uncacheTable(view.sql)
     catalog.renameTable(view.name, to)
   }
 
-  override def drop(view: KeptView): Unit = {
+  override def drop(view: MaterializedView): Unit = {
     // `DROP VIEW` as a statement would drop the materialized view.
     DropTableCommand(view.name, ifExists = false, isView = true, purge = false).run(session)
     ViewStorage.deleteAll(session, view.definition.home)
   }
 
   /** Publishes the rows in a folder together with the definition of `view`. */
-  def show(view: KeptView, path: Path): Unit = SnapshotStorage.alone {
+  def show(view: MaterializedView, path: Path): Unit = SnapshotStorage.alone {
     new SnapshotVersions(session, view).add(
       SnapshotVersions
         .Version(path.toString, view.schema.json, view.definition.toProperties, at = 0))
@@ -178,7 +178,7 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
 
   /** Publishes the last version in the catalog. Repeats if a newer version appeared meanwhile. */
   @tailrec
-  private def publish(view: KeptView): Unit = {
+  private def publish(view: MaterializedView): Unit = {
     val versions = new SnapshotVersions(session, view)
     val (number, version) = versions.last.get
     val schema = DataType.fromJson(version.schema).asInstanceOf[StructType]
@@ -201,31 +201,32 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
     if (versions.last.exists(_._1 > number)) publish(view)
   }
 
-  override def version(view: KeptView): Long = catalog
+  override def version(view: MaterializedView): Long = catalog
     .getTableMetadata(view.name)
     .properties
     .get(SnapshotStorage.Version)
     .fold(0L)(_.toLong)
 
-  override def changes(view: KeptView, from: Long, to: Option[Long]): DataFrame = {
+  override def changes(view: MaterializedView, from: Long, to: Option[Long]): DataFrame = {
     val shown = version(view)
     new SnapshotVersions(session, view).changes(from, to.fold(shown)(math.min(_, shown)))
   }
 
-  override def changeStream(view: KeptView, from: Option[Long]): DataFrame = session.readStream
-    .format(classOf[VersionSourceProvider].getName)
-    .options(Map("view" -> view.sql) ++ from.map("fromVersion" -> _.toString))
-    .load()
+  override def changeStream(view: MaterializedView, from: Option[Long]): DataFrame =
+    session.readStream
+      .format(classOf[VersionSourceProvider].getName)
+      .options(Map("view" -> view.sql) ++ from.map("fromVersion" -> _.toString))
+      .load()
 
-  private def latest(view: KeptView): Option[Path] = {
+  private def latest(view: MaterializedView): Option[Path] = {
     val snapshots = new Snapshots(session, view.definition.rows)
     snapshots.latest.map(snapshots.path)
   }
 
-  private def write(view: KeptView, rows: DataFrame, path: Path): Unit =
+  private def write(view: MaterializedView, rows: DataFrame, path: Path): Unit =
     rows.write.mode("overwrite").format(view.definition.provider).save(path.toString)
 
-  private def select(view: KeptView, path: Path): String = {
+  private def select(view: MaterializedView, path: Path): String = {
     val names = view.schema.fieldNames.map(quoteIdentifier).mkString(", ")
     s"SELECT $names FROM ${view.definition.provider}.${quoteIdentifier(path.toString)}"
   }

@@ -51,7 +51,7 @@ class ViewCatalog(session: SparkSession) {
   }
 
   /** Returns the view of this name, or fails. */
-  def get(parts: Seq[String]): KeptView = {
+  def get(parts: Seq[String]): MaterializedView = {
     val name = identify(parts)
     find(name).getOrElse(
       throw analysis(
@@ -72,27 +72,28 @@ class ViewCatalog(session: SparkSession) {
   def exists(name: TableIdentifier): Boolean = catalog.tableExists(name)
 
   /** Returns the view of this name, if it exists. */
-  def find(name: TableIdentifier): Option[KeptView] = tableOf(name).flatMap(viewIn(name, _))
+  def find(name: TableIdentifier): Option[MaterializedView] =
+    tableOf(name).flatMap(viewIn(name, _))
 
   /** Returns the view of this name read by a query, without reading the logs of most other tables. */
-  def findRead(name: TableIdentifier): Option[KeptView] =
+  def findRead(name: TableIdentifier): Option[MaterializedView] =
     tableOf(name).filter(mayBeView).flatMap(viewIn(name, _))
 
   private def tableOf(name: TableIdentifier): Option[CatalogTable] =
     try Some(catalog.getTableMetadata(name))
     catch { case _: NoSuchTableException | _: NoSuchNamespaceException => None }
 
-  private def viewIn(name: TableIdentifier, table: CatalogTable): Option[KeptView] =
+  private def viewIn(name: TableIdentifier, table: CatalogTable): Option[MaterializedView] =
     if (table.tableType == CatalogTableType.VIEW) view(table)
     else if (isDelta(table)) stored(name, new Path(table.location))
     else None
 
   /** Returns the view of this name, if it exists and can be read. */
-  def findIfReadable(parts: Seq[String]): Option[KeptView] =
+  def findIfReadable(parts: Seq[String]): Option[MaterializedView] =
     Try(find(identify(parts))).toOption.flatten
 
   /** Returns the readable views of a database. */
-  def list(database: String, pattern: String): Seq[KeptView] = {
+  def list(database: String, pattern: String): Seq[MaterializedView] = {
     val names = catalog.listTables(database, pattern, includeLocalTempViews = false)
     catalog.getTablesByName(names).filter(mayBeView).flatMap { table =>
       Try(find(table.identifier.copy(catalog = Some(SESSION_CATALOG_NAME)))).toOption.flatten
@@ -110,19 +111,19 @@ class ViewCatalog(session: SparkSession) {
     table.provider.exists(_.equalsIgnoreCase("delta"))
 
   /** Returns the views of all databases. */
-  def listAll(): Seq[KeptView] = catalog.listDatabases().flatMap(list(_, "*"))
+  def listAll(): Seq[MaterializedView] = catalog.listDatabases().flatMap(list(_, "*"))
 
-  private def view(table: CatalogTable): Option[KeptView] =
+  private def view(table: CatalogTable): Option[MaterializedView] =
     // A Hive catalog returns the comment separately from the properties.
     ViewDefinition.fromProperties(table.properties ++ table.comment.map("comment" -> _)).map {
       definition =>
-        KeptView(table.identifier, table.schema, definition)
+        MaterializedView(table.identifier, table.schema, definition)
     }
 
   /**
    * Returns the view stored in a table. The table's format may know more properties than the catalog, as Delta does.
    */
-  private def stored(name: TableIdentifier, location: Path): Option[KeptView] = {
+  private def stored(name: TableIdentifier, location: Path): Option[MaterializedView] = {
     val table = CatalogV2Util.loadTable(
       manager.v2SessionCatalog,
       Identifier.of(name.database.toArray, name.table))
@@ -133,7 +134,7 @@ class ViewCatalog(session: SparkSession) {
         ViewDefinition.fromProperties(properties).filter(DeltaStorage.isOf(session, _, location))
       own.map { definition =>
         val generation = definition.generation.map(DeltaStorage.currentPathOf(location, _))
-        KeptView(
+        MaterializedView(
           name,
           CatalogV2Util.v2ColumnsToStructType(table.columns()),
           definition.copy(generation = generation))
@@ -143,12 +144,12 @@ class ViewCatalog(session: SparkSession) {
 }
 
 /**
- * KeptView: the name, the columns and the definition of an existing view.
+ * MaterializedView: the name, the columns and the definition of a materialized view or streaming table.
  *
  * @param layout
  *   the partitioning of a table to be created. An existing table knows the partitioning.
  */
-case class KeptView(
+case class MaterializedView(
     name: TableIdentifier,
     schema: StructType,
     definition: ViewDefinition,
@@ -161,7 +162,7 @@ case class KeptView(
   def isDelta: Boolean = definition.provider.equalsIgnoreCase("delta")
 
   /** Returns whether the view's first columns have the names and types of another view's columns. */
-  def beginsWithColumnsOf(other: KeptView): Boolean = columns.startsWith(other.columns)
+  def beginsWithColumnsOf(other: MaterializedView): Boolean = columns.startsWith(other.columns)
 
   private def columns: Seq[(String, DataType)] =
     schema.map(field => field.name -> field.dataType)

@@ -22,29 +22,30 @@ import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
  */
 class ViewDependencies(session: SparkSession) {
   private val catalog = new ViewCatalog(session)
-  private val known = mutable.Map.empty[KeptView, Set[TableIdentifier]]
+  private val known = mutable.Map.empty[MaterializedView, Set[TableIdentifier]]
 
   /** The views of all databases. */
-  lazy val views: Seq[KeptView] = catalog.listAll()
+  lazy val views: Seq[MaterializedView] = catalog.listAll()
   private lazy val byName = views.map(view => normal(view.name) -> view).toMap
 
   /** Returns the upstream views of a view. */
-  def readBy(view: KeptView): Seq[KeptView] = namesReadBy(view).toSeq.flatMap(byName.get)
+  def readBy(view: MaterializedView): Seq[MaterializedView] =
+    namesReadBy(view).toSeq.flatMap(byName.get)
 
   /** Returns the downstream views of a view. */
-  def readersOf(view: KeptView): Seq[KeptView] =
+  def readersOf(view: MaterializedView): Seq[MaterializedView] =
     views.filter(other => namesReadBy(other).contains(normal(view.name)))
 
   /** Returns `some` views with their direct and indirect upstream views. */
-  def withUpstream(some: Seq[KeptView]): Seq[KeptView] = closure(some)(readBy)
+  def withUpstream(some: Seq[MaterializedView]): Seq[MaterializedView] = closure(some)(readBy)
 
   /** Returns `some` views with their direct and indirect downstream views. */
-  def withReaders(some: Seq[KeptView]): Seq[KeptView] = closure(some)(readersOf)
+  def withReaders(some: Seq[MaterializedView]): Seq[MaterializedView] = closure(some)(readersOf)
 
   /** Returns the views, each after its upstream views. Rejects a cycle. */
-  def ordered(some: Seq[KeptView]): Seq[KeptView] = {
-    val done = mutable.LinkedHashMap.empty[TableIdentifier, KeptView]
-    def visit(view: KeptView, path: Seq[KeptView]): Unit = {
+  def ordered(some: Seq[MaterializedView]): Seq[MaterializedView] = {
+    val done = mutable.LinkedHashMap.empty[TableIdentifier, MaterializedView]
+    def visit(view: MaterializedView, path: Seq[MaterializedView]): Unit = {
       if (path.contains(view)) throw cycle((path :+ view).map(_.name))
       if (!done.contains(view.name)) {
         readBy(view).sortBy(_.sql).foreach(visit(_, path :+ view))
@@ -58,7 +59,7 @@ class ViewDependencies(session: SparkSession) {
 
   /** Rejects a definition by which a view would read itself, directly or through other views. */
   def checkNoCycle(name: TableIdentifier, definition: ViewDefinition): Unit = {
-    def visit(view: KeptView, path: Seq[TableIdentifier]): Unit =
+    def visit(view: MaterializedView, path: Seq[TableIdentifier]): Unit =
       if (view.name == name) throw cycle(path :+ name)
       else if (!path.contains(view.name)) readBy(view).foreach(visit(_, path :+ view.name))
     names(definition).flatMap(byName.get).foreach(visit(_, Seq(name)))
@@ -70,9 +71,10 @@ class ViewDependencies(session: SparkSession) {
       "view" -> path.head,
       "path" -> path.map(_.quotedString).mkString(" reads "))
 
-  private def closure(some: Seq[KeptView])(next: KeptView => Seq[KeptView]): Seq[KeptView] = {
-    val found = mutable.LinkedHashMap.empty[TableIdentifier, KeptView]
-    def add(view: KeptView): Unit = if (!found.contains(view.name)) {
+  private def closure(some: Seq[MaterializedView])(
+      next: MaterializedView => Seq[MaterializedView]): Seq[MaterializedView] = {
+    val found = mutable.LinkedHashMap.empty[TableIdentifier, MaterializedView]
+    def add(view: MaterializedView): Unit = if (!found.contains(view.name)) {
       found(view.name) = view
       next(view).foreach(add)
     }
@@ -80,7 +82,7 @@ class ViewDependencies(session: SparkSession) {
     found.values.toSeq
   }
 
-  private def namesReadBy(view: KeptView): Set[TableIdentifier] =
+  private def namesReadBy(view: MaterializedView): Set[TableIdentifier] =
     known.getOrElseUpdate(view, names(view.definition))
 
   private def names(definition: ViewDefinition): Set[TableIdentifier] =

@@ -29,7 +29,7 @@ import org.apache.spark.sql.changelog.views.history.RefreshHistory
  */
 class ViewImage private (
     session: SparkSession,
-    val view: KeptView,
+    val view: MaterializedView,
     val batch: Long,
     checkpoint: ForkableCheckpoint,
     val rows: DataFrame,
@@ -50,7 +50,7 @@ class ViewImage private (
    */
   def restore(
       creator: SparkSession,
-      into: KeptView,
+      into: MaterializedView,
       mode: String,
       reason: String,
       named: Option[String] = None): Unit =
@@ -61,7 +61,7 @@ class ViewImage private (
       val generation = named.getOrElse(ViewStorage.newGeneration(into.definition.home))
       val definition =
         into.definition.withQueryOf(view.definition).copy(generation = Some(generation))
-      val restored = KeptView(into.name, view.schema, definition, layout)
+      val restored = MaterializedView(into.name, view.schema, definition, layout)
       val storage = ViewStorage(ViewQuery.sessionFor(creator, definition), definition.provider)
       val retention = definition.retention
       ViewStorage.discarding(creator, restored) {
@@ -102,7 +102,7 @@ object ViewImage {
       key: Option[Seq[String]])
 
   /** Returns the image of a view at a restore point. */
-  def apply(session: SparkSession, view: KeptView, at: RestorePoint): ViewImage =
+  def apply(session: SparkSession, view: MaterializedView, at: RestorePoint): ViewImage =
     at.savepoint match {
       case Some(name) => read(session, savepointsOf(session, view).get(name).folder).get
       case None => ofBatch(session, view, at.batch)
@@ -124,7 +124,7 @@ object ViewImage {
    * Returns the view's savepoints, which lie beside the generations, because a recomputation leaves the view's identity
    * as is.
    */
-  def savepointsOf(session: SparkSession, view: KeptView): Savepoints =
+  def savepointsOf(session: SparkSession, view: MaterializedView): Savepoints =
     new Savepoints(session, new Path(view.definition.home, Savepoints.Folder), shown(view))
 
   /** Returns the image written into a folder, if complete. */
@@ -137,7 +137,7 @@ object ViewImage {
         case parts => throw new IllegalStateException(s"not the name of a view: $parts")
       }
       val definition = ViewDefinition.fromProperties(noted.properties).get
-      val view = KeptView(name, schema, definition)
+      val view = MaterializedView(name, schema, definition)
       val rows =
         session.read.schema(schema).format(formatOf(view)).load(rowsIn(folder).toString)
       val checkpoint =
@@ -146,7 +146,10 @@ object ViewImage {
     }
 
   /** Returns a view after a batch of its current query, not necessarily the visible batch. */
-  private def ofBatch(session: SparkSession, view: KeptView, batch: Option[Long]): ViewImage = {
+  private def ofBatch(
+      session: SparkSession,
+      view: MaterializedView,
+      batch: Option[Long]): ViewImage = {
     val query = new ViewQuery(session, view.definition)
     val path = view.definition.checkpoint
     if (!query.isStreaming) {
@@ -165,7 +168,7 @@ object ViewImage {
     val checkpoint = new ForkableCheckpoint(query.session, path, shown(view))
     val checked = checkpoint.checked(batch)
     val id = new StreamLogs(query.session, path).queryId.getOrElse("")
-    val kept = ViewStorage(query.session, view.definition.provider).keptRows(view, id)
+    val kept = ViewStorage(query.session, view.definition.provider).snapshotsOf(view, id)
     val rows = kept.find(_.since <= checked).flatMap(_.read()).getOrElse {
       val possible = checkpoint.possible.filter { batch =>
         kept.find(_.since <= batch).exists(_.read().nonEmpty)
@@ -179,10 +182,10 @@ object ViewImage {
     new ViewImage(query.session, view, checked, checkpoint, rows, query.key)
   }
 
-  private def shown(view: KeptView): String = s"the view ${view.sql}"
+  private def shown(view: MaterializedView): String = s"the view ${view.sql}"
 
   /** Returns a file format for the rows of a view. */
-  private def formatOf(view: KeptView): String =
+  private def formatOf(view: MaterializedView): String =
     if (view.definition.provider == "delta") "parquet" else view.definition.provider
 
   private def rowsIn(folder: Path): Path = new Path(folder, "rows")

@@ -105,7 +105,7 @@ private[views] final class ViewLease private (
   }
 
   /** Ends the lease in the view's new folder. */
-  def endInNewHome(session: SparkSession, moved: KeptView): Unit = synchronized {
+  def endInNewHome(session: SparkSession, moved: MaterializedView): Unit = synchronized {
     val there = termsOf(session, moved, leaseMillis)
     loggingFailure(if (there.last.contains(term)) there.write(term, holder.copy(hasEnded = true)))
   }
@@ -198,7 +198,7 @@ private[views] object ViewLease extends Logging {
       leaseMillis: Long = 0)
 
   /** Waits for the lease. Rejects a view that a query of another process keeps current. */
-  def await(session: SparkSession, view: KeptView): ViewLease = {
+  def await(session: SparkSession, view: MaterializedView): ViewLease = {
     val leaseMillis = session.sessionState.conf.getConf(ChangelogConf.VIEW_LEASE)
     val pause = math.max(math.min(leaseMillis / (2 * RenewalsOfLease), 1000), 1)
     val terms = termsOf(session, view, leaseMillis)
@@ -240,7 +240,7 @@ private[views] object ViewLease extends Logging {
     await()
   }
 
-  private def termsOf(session: SparkSession, view: KeptView, leaseMillis: Long): Terms = {
+  private def termsOf(session: SparkSession, view: MaterializedView, leaseMillis: Long): Terms = {
     val folder = new Path(view.definition.home, Folder)
     new Terms(folder, session.sessionState.newHadoopConf(), leaseMillis)
   }

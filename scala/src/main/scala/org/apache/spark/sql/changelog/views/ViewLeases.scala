@@ -27,7 +27,7 @@ object ViewLeases {
   private val leases = new ConcurrentHashMap[Path, ViewLease]()
 
   /** Passes the view of this name to `write` once no other statement writes the view. */
-  def apply[T](session: SparkSession, name: Seq[String])(write: KeptView => T): T = {
+  def apply[T](session: SparkSession, name: Seq[String])(write: MaterializedView => T): T = {
     val catalog = new ViewCatalog(session)
     of(session, catalog.get(name)) {
       val view = catalog.get(name)
@@ -38,7 +38,8 @@ object ViewLeases {
   }
 
   /** Runs `write` even while a query of another process keeps the view current. */
-  def evenIfQueryRuns[T](session: SparkSession, name: Seq[String])(write: KeptView => T): T =
+  def evenIfQueryRuns[T](session: SparkSession, name: Seq[String])(
+      write: MaterializedView => T): T =
     try apply(session, name)(write)
     catch {
       case error: SparkThrowable if error.getCondition == ViewLease.RunningElsewhere =>
@@ -46,7 +47,7 @@ object ViewLeases {
     }
 
   /** Runs `write` once no other statement writes the view. */
-  def of[T](session: SparkSession, view: KeptView)(write: => T): T = {
+  def of[T](session: SparkSession, view: MaterializedView)(write: => T): T = {
     val lock = lockOf(view)
     lock.lockInterruptibly()
     try {
@@ -57,7 +58,7 @@ object ViewLeases {
 
   /** Passes two views to `write` once no other statement writes either view. */
   def both[T](session: SparkSession, one: Seq[String], other: Seq[String])(
-      write: (KeptView, KeptView) => T): T = {
+      write: (MaterializedView, MaterializedView) => T): T = {
     def homeOf(name: Seq[String]) = new ViewCatalog(session).get(name).definition.home.toString
     // Locks are always taken in the same order, to avoid deadlocks.
     if (homeOf(one) <= homeOf(other)) {
@@ -65,7 +66,7 @@ object ViewLeases {
     } else apply(session, other)(second => apply(session, one)(write(_, second)))
   }
 
-  private def leased[T](session: SparkSession, view: KeptView)(write: => T): T = {
+  private def leased[T](session: SparkSession, view: MaterializedView)(write: => T): T = {
     // The lease of a running query of this process, or a new lease.
     val lease = leaseOf(view).filter(_.use()).getOrElse(ViewLease.await(session, view))
     leases.put(view.definition.home, lease)
@@ -81,19 +82,20 @@ object ViewLeases {
   }
 
   /** Hands the lease to a query until the query ends. */
-  private[views] def handTo(view: KeptView, query: StreamingQuery): Unit =
+  private[views] def handTo(view: MaterializedView, query: StreamingQuery): Unit =
     leaseOf(view).foreach(_.handTo(query))
 
   /** Ends the lease of a query that has ended. */
-  private[views] def releaseIfUnused(view: KeptView): Unit =
+  private[views] def releaseIfUnused(view: MaterializedView): Unit =
     leaseOf(view).foreach(_.releaseIfUnused())
 
   /** Ends the lease before the statement that holds the lease removes the view. */
-  private[views] def endForRemoval(view: KeptView): Unit =
+  private[views] def endForRemoval(view: MaterializedView): Unit =
     Option(leases.remove(view.definition.home)).foreach(_.endForRemoval())
 
   /** Moves the view, together with the lease of the moving statement. No other statement writes the view meanwhile. */
-  private[views] def moving(session: SparkSession, view: KeptView)(move: => KeptView): Unit = {
+  private[views] def moving(session: SparkSession, view: MaterializedView)(
+      move: => MaterializedView): Unit = {
     val lease = Option(leases.remove(view.definition.home))
     lease.foreach(_.endForRemoval())
     var place = view
@@ -102,11 +104,11 @@ object ViewLeases {
   }
 
   /** Returns whether a statement waits for another. */
-  private[views] def hasWaiters(view: KeptView): Boolean = lockOf(view).hasQueuedThreads
+  private[views] def hasWaiters(view: MaterializedView): Boolean = lockOf(view).hasQueuedThreads
 
-  private def leaseOf(view: KeptView): Option[ViewLease] =
+  private def leaseOf(view: MaterializedView): Option[ViewLease] =
     Option(leases.get(view.definition.home))
 
-  private def lockOf(view: KeptView): ReentrantLock =
+  private def lockOf(view: MaterializedView): ReentrantLock =
     locks.computeIfAbsent(view.definition.home, _ => new ReentrantLock)
 }

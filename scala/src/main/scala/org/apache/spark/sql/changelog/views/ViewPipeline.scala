@@ -28,7 +28,7 @@ class ViewPipeline(session: SparkSession, dependencies: ViewDependencies) {
   import ViewPipeline._
 
   /** Refreshes the views, and returns the outcomes in the order of the dependencies. */
-  def refresh(views: Seq[KeptView]): Seq[RefreshedView] = SharedVersions.within(session) {
+  def refresh(views: Seq[MaterializedView]): Seq[RefreshedView] = SharedVersions.within(session) {
     val ordered = dependencies.ordered(views)
     val numThreads = session.sessionState.conf.getConf(ChangelogConf.VIEW_REFRESH_THREADS)
     val threads = ThreadUtils.newDaemonFixedThreadPool(numThreads, "refresh-views")
@@ -42,11 +42,11 @@ class ViewPipeline(session: SparkSession, dependencies: ViewDependencies) {
     ordered.map(view => outcomes(view.name))
   }
 
-  private def sideBySide(views: Seq[KeptView], threads: ExecutorService): Outcomes = {
+  private def sideBySide(views: Seq[MaterializedView], threads: ExecutorService): Outcomes = {
     val upstream = views.map(view => view.name -> dependencies.readBy(view).map(_.name)).toMap
     val ended = new LinkedBlockingQueue[Either[Throwable, RefreshedView]]
 
-    def start(view: KeptView, before: Outcomes): Unit = {
+    def start(view: MaterializedView, before: Outcomes): Unit = {
       val isBlocked = upstream(view.name).flatMap(before.get).exists(isBehind)
       SQLExecution
         .withThreadLocalCaptured(session, threads) {
@@ -57,7 +57,7 @@ class ViewPipeline(session: SparkSession, dependencies: ViewDependencies) {
     }
 
     @tailrec
-    def continue(waiting: Seq[KeptView], outcomes: Outcomes): Outcomes = {
+    def continue(waiting: Seq[MaterializedView], outcomes: Outcomes): Outcomes = {
       val unfinished = views.map(_.name).toSet -- outcomes.keySet
       val (blocked, ready) = waiting.partition(view => upstream(view.name).exists(unfinished))
       ready.foreach(start(_, outcomes))
@@ -70,7 +70,7 @@ class ViewPipeline(session: SparkSession, dependencies: ViewDependencies) {
     continue(views, Map.empty)
   }
 
-  private def refresh(view: KeptView): RefreshedView =
+  private def refresh(view: MaterializedView): RefreshedView =
     if (RunningViews.active(view).nonEmpty) RefreshedView(view, RefreshedView.Running)
     else
       try {
@@ -107,7 +107,7 @@ private object ViewPipeline {
  *   the cause of a failure
  */
 case class RefreshedView(
-    view: KeptView,
+    view: MaterializedView,
     state: String,
     record: Option[RefreshRecord] = None,
     error: Option[Throwable] = None)

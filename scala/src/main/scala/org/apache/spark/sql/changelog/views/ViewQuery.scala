@@ -191,7 +191,7 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
   def changes: DataFrame = kept.changes
 
   /** Returns how the query continues with the state of another query. Rejects an impossible continuation. */
-  def evolutionFrom(before: KeptView): Evolution =
+  def evolutionFrom(before: MaterializedView): Evolution =
     new Evolution(session, before.definition.checkpoint, changes.queryExecution.analyzed)
 
   /** Starts a streaming query in this session, and reports events to the listeners of the creating session. */

@@ -103,7 +103,7 @@ class ViewReader(session: SparkSession) {
     }
 
   private def read(relation: UnresolvedRelation, hidden: Set[String])(
-      rows: KeptView => LogicalPlan): Option[LogicalPlan] = {
+      rows: MaterializedView => LogicalPlan): Option[LogicalPlan] = {
     val parts = relation.multipartIdentifier
     if (NamesRead.isHidden(parts, hidden) || isTemporary(parts)) None
     else find(parts).map(view => SubqueryAlias(parts.last, rows(view)))
@@ -112,11 +112,11 @@ class ViewReader(session: SparkSession) {
   private def isTemporary(parts: Seq[String]): Boolean =
     parts.size == 1 && session.sessionState.catalog.getRawTempView(parts.head).isDefined
 
-  private def find(parts: Seq[String]): Option[KeptView] =
+  private def find(parts: Seq[String]): Option[MaterializedView] =
     try catalog.findRead(catalog.identify(parts))
     catch { case _: AnalysisException => None }
 
-  private def changesOf(view: KeptView): LogicalPlan = {
+  private def changesOf(view: MaterializedView): LogicalPlan = {
     found += view.name
     val name = s"_changelog_${UUID.randomUUID.toString.replace('-', '_')}"
     named += name
@@ -132,7 +132,7 @@ class ViewReader(session: SparkSession) {
       .transform { case changes: FromChangelog => changes.copy(repeatsBytes = true) }
   }
 
-  private def stream(view: KeptView): DataFrame =
+  private def stream(view: MaterializedView): DataFrame =
     if (view.isDelta) {
       val feed = session.readStream.option("readChangeFeed", "true").table(view.sql)
       feed.drop("_commit_version", "_commit_timestamp")

@@ -29,8 +29,8 @@ import org.apache.spark.sql.changelog.views.history.{
  * @param query
  *   the query of the view, analyzed and planned once
  */
-class ViewRefresh(session: SparkSession, view: KeptView, query: ViewQuery) {
-  def this(session: SparkSession, view: KeptView) =
+class ViewRefresh(session: SparkSession, view: MaterializedView, query: ViewQuery) {
+  def this(session: SparkSession, view: MaterializedView) =
     this(session, view, new ViewQuery(session, view.definition))
 
   // Storage works in the query's session, like the query's sink.
@@ -163,7 +163,8 @@ class ViewRefresh(session: SparkSession, view: KeptView, query: ViewQuery) {
    * written, for lack of data or because state is wanted at once. Rejects a query whose changes could not be stored
    * later.
    */
-  private def computeWithoutState(target: KeptView)(write: (DataFrame, String) => Unit): Boolean =
+  private def computeWithoutState(target: MaterializedView)(
+      write: (DataFrame, String) => Unit): Boolean =
     defersState && {
       storage.check(target, query.sinkInput)
       new RowsByBatchPlan(query).compute(target.definition.checkpoint)(write)
@@ -239,7 +240,7 @@ class ViewRefresh(session: SparkSession, view: KeptView, query: ViewQuery) {
    * Replaces the rows of the previous query `before`, and continues with its state. If no state can be kept, recomputes
    * the view, unless rows would be lost.
    */
-  def evolve(before: KeptView): Unit = {
+  def evolve(before: MaterializedView): Unit = {
     val obstacle = if (history.lastSuccess.isEmpty) None else whyNotRecomputable(before)
     history.remember { report =>
       report.isFor("full", RefreshReason.Replaced)
@@ -264,7 +265,7 @@ class ViewRefresh(session: SparkSession, view: KeptView, query: ViewQuery) {
   }
 
   /** Returns why the rows of the previous query may not be recomputed. */
-  private def whyNotRecomputable(before: KeptView): Option[String] =
+  private def whyNotRecomputable(before: MaterializedView): Option[String] =
     try {
       if (before.definition.policy == RefreshPolicy.Full) None
       else new ViewQuery(session, before.definition).whyNotRecomputable
@@ -274,8 +275,8 @@ class ViewRefresh(session: SparkSession, view: KeptView, query: ViewQuery) {
     }
 
   /** Replaces the rows in place, or recreates the table if columns, layout or properties differ. */
-  private def replacing(before: KeptView): Replacement = {
-    def layoutOf(view: KeptView) = view.layout.map(_.describe())
+  private def replacing(before: MaterializedView): Replacement = {
+    def layoutOf(view: MaterializedView) = view.layout.map(_.describe())
     val was = before.copy(layout = DeltaLayout.of(session, before, before.schema))
     val isSame = view.beginsWithColumnsOf(before) && layoutOf(view) == layoutOf(was) &&
       view.definition.properties == before.definition.properties &&
@@ -285,7 +286,7 @@ class ViewRefresh(session: SparkSession, view: KeptView, query: ViewQuery) {
   }
 
   private def continuesFrom(
-      before: KeptView,
+      before: MaterializedView,
       mustContinue: Boolean,
       report: RefreshReport): Boolean = {
     val evolution = query.evolutionFrom(before)
@@ -335,7 +336,7 @@ class ViewRefresh(session: SparkSession, view: KeptView, query: ViewQuery) {
    * is.
    */
   private def inNewGeneration(report: RefreshReport)(
-      show: (KeptView, ReplaceRows) => Boolean): Boolean = {
+      show: (MaterializedView, ReplaceRows) => Boolean): Boolean = {
     // Fails here for an invalid retention, before any rows become visible.
     val retention = view.definition.retention
     val generation = ViewStorage.newGeneration(view.definition.home)
@@ -353,7 +354,7 @@ class ViewRefresh(session: SparkSession, view: KeptView, query: ViewQuery) {
   }
 
   /** Reports the amount of source data, for the cost estimates of later refreshes. */
-  private def readAll(target: KeptView, report: RefreshReport): Unit = {
+  private def readAll(target: MaterializedView, report: RefreshReport): Unit = {
     val offsets = new BatchLogs(session, target.definition.checkpoint).lastOffsets
     report.reads(offsets.flatMap { offset =>
       TableVersion.find(offset).map(version => s"table ${version.table}" -> offset)
@@ -364,7 +365,7 @@ class ViewRefresh(session: SparkSession, view: KeptView, query: ViewQuery) {
 
   /** Reads the source data available at the start. */
   private def catchUp(
-      target: KeptView,
+      target: MaterializedView,
       sink: (String, Map[String, String]),
       report: RefreshReport): Unit = {
     beginIfTimePasses(target)
@@ -378,7 +379,7 @@ class ViewRefresh(session: SparkSession, view: KeptView, query: ViewQuery) {
   }
 
   private def runOnce(
-      target: KeptView,
+      target: MaterializedView,
       sink: (String, Map[String, String]),
       report: RefreshReport,
       trigger: Trigger = Trigger.AvailableNow()): StreamingQuery = {
@@ -394,12 +395,12 @@ class ViewRefresh(session: SparkSession, view: KeptView, query: ViewQuery) {
   }
 
   /** Begins a batch if rows may be due although no data has arrived. */
-  private def beginIfTimePasses(target: KeptView): Unit = if (query.readsTime) {
+  private def beginIfTimePasses(target: MaterializedView): Unit = if (query.readsTime) {
     new BatchLogs(query.session, target.definition.checkpoint).begin(System.currentTimeMillis())
   }
 
   private def writer(
-      target: KeptView,
+      target: MaterializedView,
       sink: (String, Map[String, String]),
       trigger: Trigger): StreamingQuery = query.start {
     new BatchLogs(query.session, target.definition.checkpoint).uncommitFirstBatch()
@@ -433,11 +434,11 @@ class ViewRefresh(session: SparkSession, view: KeptView, query: ViewQuery) {
 object ViewRefresh {
 
   /** Returns whether the visible rows of a view were computed without state. */
-  def isWithoutState(session: SparkSession, view: KeptView): Boolean =
+  def isWithoutState(session: SparkSession, view: MaterializedView): Boolean =
     new BatchLogs(session, view.definition.checkpoint).isWithoutState
 
   /** Computes the state of rows computed without state. The rows stay unchanged. */
-  def computeState(session: SparkSession, view: KeptView): Unit =
+  def computeState(session: SparkSession, view: MaterializedView): Unit =
     if (isWithoutState(session, view)) ViewLeases.of(session, view) {
       if (isWithoutState(session, view)) new ViewRefresh(session, view).computeState()
     }

@@ -17,7 +17,7 @@ import org.apache.spark.sql.changelog.views.history.{RefreshError, RefreshHistor
 import org.apache.spark.sql.changelog.views.verify.{VerificationRecord, VerifyView, ViewLog}
 
 /** ViewStatus: the facts about a view known without reading the rows. */
-class ViewStatus(session: SparkSession, view: KeptView) {
+class ViewStatus(session: SparkSession, view: MaterializedView) {
   private val definition = view.definition
   private val log = new ViewLog(session, definition.folder)
   private val history = RefreshHistory.ofView(session, view)

@@ -30,16 +30,16 @@ import org.apache.spark.sql.changelog.views.history.RefreshHistory
 trait ViewStorage {
 
   /** Creates an empty table for `view`, and returns the view with its generation. */
-  def create(view: KeptView): KeptView
+  def create(view: MaterializedView): MaterializedView
 
   /** Returns the sink that keeps the view current, and the sink's options. */
-  def sink(view: KeptView): (String, Map[String, String])
+  def sink(view: MaterializedView): (String, Map[String, String])
 
   /** Rejects changes not supported by the sink. */
-  def check(view: KeptView, input: SinkInput): Unit
+  def check(view: MaterializedView, input: SinkInput): Unit
 
   /** Returns the sink that fills a generation before the generation is visible. */
-  def stagingSink(view: KeptView): (String, Map[String, String])
+  def stagingSink(view: MaterializedView): (String, Map[String, String])
 
   /**
    * Returns the rows after each batch of the generation's query, newest first, as far as the rows still exist.
@@ -47,13 +47,13 @@ trait ViewStorage {
    * @param queryId
    *   the query's id, as known to sinks
    */
-  def keptRows(view: KeptView, queryId: String): LazyList[KeptRows]
+  def snapshotsOf(view: MaterializedView, queryId: String): LazyList[ViewSnapshot]
 
   /** Writes the rows of a batch into a new, still invisible generation for continuing after the batch. */
-  def stage(view: KeptView, rows: DataFrame, batch: Long): DataFrame
+  def stage(view: MaterializedView, rows: DataFrame, batch: Long): DataFrame
 
   /** Returns the staged rows, if any. */
-  def staged(view: KeptView): Option[DataFrame]
+  def staged(view: MaterializedView): Option[DataFrame]
 
   /**
    * Replaces the visible rows by `rows`, which belong to the generation of `view`. Readers of file snapshots compare
@@ -63,51 +63,54 @@ trait ViewStorage {
    *   the query with these rows as first batch, as known to sinks, if any
    */
   def replace(
-      view: KeptView,
+      view: MaterializedView,
       rows: DataFrame,
       how: Replacement,
       queryId: Option[String] = None): Unit
 
   /** Writes the first rows of an empty view, as the first batch of a query. */
-  def fill(view: KeptView, rows: DataFrame, queryId: String): Unit
+  def fill(view: MaterializedView, rows: DataFrame, queryId: String): Unit
 
   /** Completes the unfinished work of an ended process. Returns whether there was any. */
-  def recover(view: KeptView): Boolean
+  def recover(view: MaterializedView): Boolean
 
   /** Makes unfinished commits under a term before `term` fail, if needed. */
-  def fence(view: KeptView, term: Long): Unit
+  def fence(view: MaterializedView, term: Long): Unit
 
   /** Returns the visible version. Later versions have higher numbers. */
-  def version(view: KeptView): Long
+  def version(view: MaterializedView): Long
 
   /** Returns a version after `since` written by anyone else than the view's query, if known. */
-  def versionOfOthers(view: KeptView, queryId: String, since: Option[Long]): Option[Long] = None
+  def versionOfOthers(
+      view: MaterializedView,
+      queryId: String,
+      since: Option[Long]): Option[Long] = None
 
   /** Returns the last version, for [[versionOfOthers]]. */
-  def lastVersion(view: KeptView): Option[Long] = None
+  def lastVersion(view: MaterializedView): Option[Long] = None
 
   /** Returns the changes of the versions `from` to `to`. The default for `to` is the visible version. */
-  def changes(view: KeptView, from: Long, to: Option[Long]): DataFrame
+  def changes(view: MaterializedView, from: Long, to: Option[Long]): DataFrame
 
   /** Returns a stream of the view's changes. Without `from`, the stream begins with the visible rows. */
-  def changeStream(view: KeptView, from: Option[Long]): DataFrame
+  def changeStream(view: MaterializedView, from: Option[Long]): DataFrame
 
   /** Changes the view's properties. */
-  def alter(view: KeptView, definition: ViewDefinition): Unit
+  def alter(view: MaterializedView, definition: ViewDefinition): Unit
 
   /** Renames the view within its database. */
-  def rename(view: KeptView, to: TableIdentifier): Unit
+  def rename(view: MaterializedView, to: TableIdentifier): Unit
 
-  def drop(view: KeptView): Unit
+  def drop(view: MaterializedView): Unit
 }
 
 /**
- * KeptRows: the rows of a view from one batch until the next batch with changes.
+ * ViewSnapshot: the rows of a view from one batch until the next batch with changes.
  *
  * @param read
  *   returns the rows, or None if deleted
  */
-case class KeptRows(since: Long, read: () => Option[DataFrame])
+case class ViewSnapshot(since: Long, read: () => Option[DataFrame])
 
 object ViewStorage {
   def apply(session: SparkSession, provider: String): ViewStorage = provider.toLowerCase match {
@@ -131,7 +134,7 @@ object ViewStorage {
     .mkString(", ")
 
   /** Deletes a generation if showing the rows fails. */
-  def discarding(session: SparkSession, staged: KeptView)(show: => Unit): Unit =
+  def discarding(session: SparkSession, staged: MaterializedView)(show: => Unit): Unit =
     try show
     catch {
       case error: Throwable =>
@@ -140,7 +143,7 @@ object ViewStorage {
     }
 
   /** Deletes a generation known to be invisible. A failure may have come after the generation became visible. */
-  def discard(session: SparkSession, staged: KeptView): Unit = {
+  def discard(session: SparkSession, staged: MaterializedView): Unit = {
     val folder = staged.definition.folder
     val shown = Try {
       new ViewCatalog(session).find(staged.name).map { view =>
@@ -161,7 +164,11 @@ object ViewStorage {
    * @param retention
    *   how long replaced rows stay readable, in milliseconds
    */
-  def retire(session: SparkSession, shown: KeptView, before: KeptView, retention: Long): Unit = {
+  def retire(
+      session: SparkSession,
+      shown: MaterializedView,
+      before: MaterializedView,
+      retention: Long): Unit = {
     val files = before.definition.home.getFileSystem(session.sessionState.newHadoopConf())
     // Readers of the last generation can finish. Older generations are deleted.
     val recent =

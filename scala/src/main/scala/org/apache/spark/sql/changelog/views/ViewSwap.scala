@@ -35,7 +35,7 @@ object ViewSwap {
   val Mark = "swapping"
 
   /** Swaps two views. Both names are checked, and no other statement writes the views. */
-  def apply(session: SparkSession, v: KeptView, w: KeptView): Unit = {
+  def apply(session: SparkSession, v: MaterializedView, w: MaterializedView): Unit = {
     val place = folderOf(w)
     val hadoopConf = session.sessionState.newHadoopConf()
     val generation = ViewStorage.newGeneration(v.definition.home)
@@ -65,7 +65,7 @@ object ViewSwap {
   }
 
   /** Completes or discards an interrupted swap. Returns whether there was any. */
-  def recover(session: SparkSession, view: KeptView): Boolean = {
+  def recover(session: SparkSession, view: MaterializedView): Boolean = {
     val left = remainsOf(session, view)
     if (left.contains(Mark)) recoverOther(session, view)
     if (left.contains(Folder)) recoverFolder(session, view)
@@ -73,14 +73,14 @@ object ViewSwap {
   }
 
   /** Returns the names of a swap's remains. A single listing suffices, because remains are rare. */
-  private def remainsOf(session: SparkSession, view: KeptView): Set[String] = {
+  private def remainsOf(session: SparkSession, view: MaterializedView): Set[String] = {
     val home = view.definition.home
     val files = home.getFileSystem(session.sessionState.newHadoopConf())
     try files.listStatus(home).map(_.getPath.getName).toSet.intersect(Set(Folder, Mark))
     catch { case _: FileNotFoundException => Set.empty }
   }
 
-  private def recoverOther(session: SparkSession, view: KeptView): Unit =
+  private def recoverOther(session: SparkSession, view: MaterializedView): Unit =
     markOf(session, view).find().foreach { name =>
       val catalog = new ViewCatalog(session)
       catalog
@@ -89,7 +89,7 @@ object ViewSwap {
       delete(session, markPath(view))
     }
 
-  private def recoverFolder(session: SparkSession, view: KeptView): Unit = {
+  private def recoverFolder(session: SparkSession, view: MaterializedView): Unit = {
     val place = folderOf(view)
     generationIn(session, place).find().foreach { generation =>
       val next = new Path(generation).getName
@@ -100,7 +100,7 @@ object ViewSwap {
     }
   }
 
-  private def complete(session: SparkSession, view: KeptView, place: Path): Unit = {
+  private def complete(session: SparkSession, view: MaterializedView, place: Path): Unit = {
     ViewImage.read(session, place).foreach { image =>
       val reason = s"it has changed places with ${image.view.sql}"
       image.restore(session, view, Mode, reason)
@@ -114,11 +114,11 @@ object ViewSwap {
     ()
   }
 
-  private def folderOf(view: KeptView): Path = new Path(view.definition.home, Folder)
+  private def folderOf(view: MaterializedView): Path = new Path(view.definition.home, Folder)
 
-  private def markPath(view: KeptView): Path = new Path(view.definition.home, Mark)
+  private def markPath(view: MaterializedView): Path = new Path(view.definition.home, Mark)
 
-  private def markOf(session: SparkSession, view: KeptView): TextFile =
+  private def markOf(session: SparkSession, view: MaterializedView): TextFile =
     new TextFile(markPath(view), session.sessionState.newHadoopConf())
 
   private def generationIn(session: SparkSession, place: Path): TextFile =

@@ -15,7 +15,7 @@ import org.apache.spark.sql.changelog.explain.PlanPage
 import org.apache.spark.sql.changelog.plans.OperatorNumber
 import org.apache.spark.sql.changelog.status.{RunningPlans, RunningQuery}
 import org.apache.spark.sql.changelog.views.history.{RefreshError, RefreshHistory, RefreshRecord}
-import org.apache.spark.sql.changelog.views.{KeptView, ViewCatalog, ViewQuery, ViewStatus}
+import org.apache.spark.sql.changelog.views.{MaterializedView, ViewCatalog, ViewQuery, ViewStatus}
 
 /** The page with running queries and the last ended queries. */
 private[web] class QueriesPage(ended: EndedQueries) extends WebPage("", "Changelog queries") {
@@ -112,7 +112,7 @@ private[web] class ViewsPage(session: () => SparkSession)
     }
   }
 
-  private def row(view: KeptView, request: WebRequest): Seq[NodeSeq] = {
+  private def row(view: MaterializedView, request: WebRequest): Seq[NodeSeq] = {
     val name = view.name.unquotedString
     val link = Table.link(request.link("view", "name" -> view.name.quotedString), name)
     try {
@@ -158,14 +158,14 @@ private[web] class ViewPage(session: () => SparkSession)
     catch { case NonFatal(error) => <p>{RefreshError(session(), error)}</p> }
   }
 
-  private def facts(view: KeptView): NodeSeq =
+  private def facts(view: MaterializedView): NodeSeq =
     Table(
       Seq("name", "value"),
       new ViewStatus(session(), view).facts.map { case (name, value) =>
         Seq(Table.text(name), Table.text(value))
       })
 
-  private def refreshes(view: KeptView): NodeSeq =
+  private def refreshes(view: MaterializedView): NodeSeq =
     Table.under(
       "Refreshes",
       Seq(
@@ -193,7 +193,7 @@ private[web] class ViewPage(session: () => SparkSession)
     Table.text(record.error))
 
   /** Returns the plan, with the numbers of the last batch if a query is refreshing the view now. */
-  private def plan(view: KeptView): NodeSeq =
+  private def plan(view: MaterializedView): NodeSeq =
     <h4>Plan</h4> ++ (RunningPlans.find(view.queryName).filter(_.isActive) match {
       case Some(query) => PlanPage.content(query)
       case None =>

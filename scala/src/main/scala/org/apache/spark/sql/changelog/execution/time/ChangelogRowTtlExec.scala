@@ -65,8 +65,8 @@ case class ChangelogRowTtlExec(
 
   override protected def counters: Seq[(String, String)] =
     super.counters ++ Seq(
-      ChangelogTemporalFilterExec.RowsLeft -> "number of rows deleted by the row TTL",
-      ChangelogRowTtlExec.RetractionsOfGone -> "number of retractions of rows deleted earlier")
+      ChangelogTemporalFilterExec.RowsExpired -> "number of rows deleted by the row TTL",
+      ChangelogRowTtlExec.RetractionsOfExpired -> "number of retractions of rows deleted earlier")
 
   override protected def storesTimes: Boolean = true
 
@@ -83,8 +83,8 @@ case class ChangelogRowTtlExec(
         store,
         time,
         changeMetrics,
-        longMetric(ChangelogTemporalFilterExec.RowsLeft),
-        longMetric(ChangelogRowTtlExec.RetractionsOfGone))
+        longMetric(ChangelogTemporalFilterExec.RowsExpired),
+        longMetric(ChangelogRowTtlExec.RetractionsOfExpired))
       CompletionIterator[InternalRow, Iterator[InternalRow]](
         changes(rows),
         changes.finish().foreach(next.add))
@@ -96,7 +96,7 @@ case class ChangelogRowTtlExec(
 }
 
 object ChangelogRowTtlExec {
-  val RetractionsOfGone = "numRetractionsOfGoneRows"
+  val RetractionsOfExpired = "numRetractionsOfExpiredRows"
 }
 
 /**

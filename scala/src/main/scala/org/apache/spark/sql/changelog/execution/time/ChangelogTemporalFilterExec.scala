@@ -62,8 +62,8 @@ case class ChangelogTemporalFilterExec(
 
   override protected def counters: Seq[(String, String)] =
     super.counters ++ Seq(
-      ChangelogTemporalFilterExec.RowsCame -> "number of rows that appeared as time passed",
-      ChangelogTemporalFilterExec.RowsLeft -> "number of rows that disappeared as time passed")
+      ChangelogTemporalFilterExec.RowsAppeared -> "number of rows that appeared as time passed",
+      ChangelogTemporalFilterExec.RowsExpired -> "number of rows that disappeared as time passed")
 
   override protected def changesAt(time: Long): Boolean = nextTime.value <= time
 
@@ -78,8 +78,8 @@ case class ChangelogTemporalFilterExec(
         store,
         time,
         changeMetrics,
-        longMetric(ChangelogTemporalFilterExec.RowsCame),
-        longMetric(ChangelogTemporalFilterExec.RowsLeft),
+        longMetric(ChangelogTemporalFilterExec.RowsAppeared),
+        longMetric(ChangelogTemporalFilterExec.RowsExpired),
         unmatchedRetractions())
       CompletionIterator[InternalRow, Iterator[InternalRow]](
         changes(rows),
@@ -92,8 +92,8 @@ case class ChangelogTemporalFilterExec(
 }
 
 object ChangelogTemporalFilterExec {
-  val RowsCame = "numRowsCame"
-  val RowsLeft = "numRowsLeft"
+  val RowsAppeared = "numRowsAppeared"
+  val RowsExpired = "numRowsExpired"
 }
 
 /**

@@ -133,24 +133,27 @@ private[optimizer] object GroupedMapRewrite extends NodeRewrite {
    * @param columns
    *   for each input, the stored column of each input column
    */
-  private case class KeptRows(
+  private case class StoredRows(
       partition: Seq[Attribute],
       side: Option[Attribute],
       columns: Seq[AttributeMap[Attribute]],
       plan: LogicalPlan)
 
-  private def ofOne(map: LogicalPlan, grouped: GroupedMap, input: LogicalPlan): KeptRows = {
+  private def ofOne(map: LogicalPlan, grouped: GroupedMap, input: LogicalPlan): StoredRows = {
     val columns = columnsOf(map.children.head)
     val partition = NodeRewrite.partitionColumns(grouped.groups.head.distinct, input)
     val made = partition.collect { case alias: Alias => alias }
-    KeptRows(
+    StoredRows(
       partition.map(_.toAttribute),
       None,
       Seq(AttributeMap(columns.map(column => column -> column))),
       Project(columns ++ made ++ RowKind.find(input.output), input))
   }
 
-  private def ofTwo(map: LogicalPlan, grouped: GroupedMap, inputs: Seq[LogicalPlan]): KeptRows = {
+  private def ofTwo(
+      map: LogicalPlan,
+      grouped: GroupedMap,
+      inputs: Seq[LogicalPlan]): StoredRows = {
     val groups = grouped.groups.zip(inputs).map { case (group, input) =>
       NodeRewrite.partitionColumns(group, input)
     }
@@ -178,7 +181,7 @@ private[optimizer] object GroupedMapRewrite extends NodeRewrite {
     })
     val (partition, side +: rest) = union.output.init.splitAt(groups.head.size)
     val (left, right) = rest.splitAt(others.head.size)
-    KeptRows(
+    StoredRows(
       partition,
       Some(side),
       Seq(left, right).zip(others).zip(groups).map { case ((kept, others), group) =>

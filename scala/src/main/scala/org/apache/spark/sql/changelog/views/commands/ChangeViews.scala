@@ -17,7 +17,8 @@ import org.apache.spark.sql.changelog.views._
 object ChangeViews {
 
   /** Changes a view, unless a query of this process keeps the view current. */
-  private def changing[T](session: SparkSession, name: Seq[String])(change: KeptView => T): T =
+  private def changing[T](session: SparkSession, name: Seq[String])(
+      change: MaterializedView => T): T =
     ViewLeases(session, name) { view =>
       RunningViews.checkNone(view)
       change(view)
@@ -33,7 +34,7 @@ object ChangeViews {
       unset: Seq[String],
       ifExists: Boolean): LogicalPlan =
     SqlCommand.unit("ALTER PROPERTIES", name, set, unset, ifExists) { session =>
-      def alter(view: KeptView): Unit = {
+      def alter(view: MaterializedView): Unit = {
         val old = view.definition.properties
         def is(name: String)(other: String) = name.equalsIgnoreCase(other)
         if (!ifExists) unset.find(name => !old.keys.exists(is(name))).foreach { name =>
@@ -96,13 +97,16 @@ object ChangeViews {
         else new ViewQuery(session, altered.definition).evolutionFrom(view).operators.map(_.toRow)
       })
 
-  private def withQuery(session: SparkSession, view: KeptView, query: String): KeptView = {
+  private def withQuery(
+      session: SparkSession,
+      view: MaterializedView,
+      query: String): MaterializedView = {
     val definition = view.definition.copy(query = query, temporaryViews = None)
     val changed = new ViewQuery(session, definition).check()
     if (changed.reads(view.name)) throw analysis("CHANGELOG_VIEW_RECURSIVE", "view" -> view.name)
     val schema = new ViewColumns(view.name, Nil)(changed, session)._2
     val known = definition.copy(temporaryViews = Some(changed.temporaryViews))
-    KeptView(view.name, schema, known, DeltaLayout.of(session, view, schema))
+    MaterializedView(view.name, schema, known, DeltaLayout.of(session, view, schema))
   }
 
   /**
@@ -220,7 +224,7 @@ object ChangeViews {
    */
   def drop(name: Seq[String], ifExists: Boolean, cascade: Boolean): LogicalPlan =
     SqlCommand.unit("DROP", name, ifExists, cascade) { session =>
-      def drop(view: KeptView): Unit = ViewLeases(session, view.name.nameParts) { now =>
+      def drop(view: MaterializedView): Unit = ViewLeases(session, view.name.nameParts) { now =>
         RunningViews.stop(now)
         Fence.check("drop")
         ViewLeases.endForRemoval(now)

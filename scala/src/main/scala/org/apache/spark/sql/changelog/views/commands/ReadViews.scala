@@ -26,7 +26,7 @@ import org.apache.spark.sql.changelog.views.verify.{PinnedView, VerifyView}
 
 /** ReadViews: the statements that return information about views. */
 object ReadViews {
-  private def find(session: SparkSession, name: Seq[String]): KeptView =
+  private def find(session: SparkSession, name: Seq[String]): MaterializedView =
     new ViewCatalog(session).get(name)
 
   /**

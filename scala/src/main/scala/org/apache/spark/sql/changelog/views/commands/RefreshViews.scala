@@ -49,7 +49,7 @@ object RefreshViews {
 
   /** Refreshes several views. Reports failures after the remaining views are refreshed. */
   private def several(statement: String, arguments: Any*)(
-      asked: (SparkSession, ViewDependencies) => Seq[KeptView]): LogicalPlan =
+      asked: (SparkSession, ViewDependencies) => Seq[MaterializedView]): LogicalPlan =
     SqlCommand.returning(columns, statement, arguments: _*) { session =>
       val dependencies = new ViewDependencies(session)
       val refreshed =

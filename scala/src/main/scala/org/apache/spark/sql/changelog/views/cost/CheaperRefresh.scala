@@ -6,12 +6,12 @@ package org.apache.spark.sql.changelog.views.cost
 import org.apache.spark.sql.classic.SparkSession
 
 import org.apache.spark.sql.changelog.views.history.{RefreshEstimate, RefreshHistory}
-import org.apache.spark.sql.changelog.views.{KeptView, ViewDependencies, ViewQuery}
+import org.apache.spark.sql.changelog.views.{MaterializedView, ViewDependencies, ViewQuery}
 
 /**
  * CheaperRefresh: decides whether to recompute a view although the changes are known, because recomputing costs less.
  */
-class CheaperRefresh(session: SparkSession, view: KeptView, query: ViewQuery) {
+class CheaperRefresh(session: SparkSession, view: MaterializedView, query: ViewQuery) {
 
   /** Fewer bytes take almost no time, and say little about rows, because small files are mostly metadata. */
   private val Little = 1L << 20

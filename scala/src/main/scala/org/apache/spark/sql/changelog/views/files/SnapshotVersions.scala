@@ -20,7 +20,7 @@ import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.checkpoint.{Fence, TextFile}
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.sources.tables.RowDelta
-import org.apache.spark.sql.changelog.views.KeptView
+import org.apache.spark.sql.changelog.views.MaterializedView
 
 /**
  * SnapshotVersions: the versions of a view, each with rows and a definition. The changes of a version are the rows that
@@ -33,7 +33,7 @@ import org.apache.spark.sql.changelog.views.KeptView
  * Only one process creates the file of a number, and the last file is the current version. The catalog has a copy. A
  * number above the catalog's number means that a process ended before the update of the catalog.
  */
-class SnapshotVersions(session: SparkSession, view: KeptView) {
+class SnapshotVersions(session: SparkSession, view: MaterializedView) {
   import SnapshotVersions._
 
   private implicit val formats: Formats = Serialization.formats(NoTypeHints)

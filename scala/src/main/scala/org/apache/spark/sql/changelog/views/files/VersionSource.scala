@@ -15,7 +15,7 @@ import org.apache.spark.sql.types.StructType
 
 import org.apache.spark.sql.changelog.sinks.{ChangelogSink, ChangelogSinkProvider, SinkOptions}
 import org.apache.spark.sql.changelog.sources.{LatestOffsetProvider, LatestOffsetSource}
-import org.apache.spark.sql.changelog.views.{KeptView, SnapshotStorage, ViewCatalog}
+import org.apache.spark.sql.changelog.views.{MaterializedView, SnapshotStorage, ViewCatalog}
 
 /**
  * VersionSource: a stream of the versions of a view of files. An offset is the number of a version.
@@ -68,10 +68,10 @@ class VersionSource(session: SparkSession, name: String, from: Option[Long])
 
   private def shown: Long = new SnapshotStorage(session).version(view)
 
-  private def view: KeptView =
+  private def view: MaterializedView =
     new ViewCatalog(session).get(CatalystSqlParser.parseMultipartIdentifier(name))
 
-  private def versions(view: KeptView) = new SnapshotVersions(session, view)
+  private def versions(view: MaterializedView) = new SnapshotVersions(session, view)
 }
 
 /**

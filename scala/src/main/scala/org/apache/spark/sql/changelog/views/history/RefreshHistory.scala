@@ -14,7 +14,7 @@ import org.json4s.jackson.Serialization
 import org.apache.spark.sql.classic.SparkSession
 
 import org.apache.spark.sql.changelog.checkpoint.TextFile
-import org.apache.spark.sql.changelog.views.KeptView
+import org.apache.spark.sql.changelog.views.MaterializedView
 
 /**
  * RefreshHistory: the last refreshes of a view, including failed refreshes.
@@ -92,6 +92,6 @@ object RefreshHistory {
 
   private val Most = 100
 
-  def ofView(session: SparkSession, view: KeptView): RefreshHistory =
+  def ofView(session: SparkSession, view: MaterializedView): RefreshHistory =
     new RefreshHistory(session, view.definition.home)
 }

@@ -19,7 +19,7 @@ import org.apache.spark.sql.changelog.views._
  * @param what
  *   the action for error messages, such as `compared with its query`
  */
-private[views] class PinnedView(view: KeptView, query: ViewQuery, what: String) {
+private[views] class PinnedView(view: MaterializedView, query: ViewQuery, what: String) {
   private val session = query.session
   private val Patience = 60000L
 

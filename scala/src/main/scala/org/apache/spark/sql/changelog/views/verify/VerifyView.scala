@@ -27,7 +27,7 @@ import org.apache.spark.sql.changelog.views._
  * @param sample
  *   the percentage of keys to compare, a new sample in each run
  */
-class VerifyView(creator: SparkSession, view: KeptView, sample: Option[Double]) {
+class VerifyView(creator: SparkSession, view: MaterializedView, sample: Option[Double]) {
   import VerifyView._
 
   private val query = new ViewQuery(creator, view.definition)
@@ -126,7 +126,7 @@ object VerifyView {
   private val Buckets = 1000000L
 
   /** Returns the columns of the result. */
-  def schemaOf(view: KeptView): StructType =
+  def schemaOf(view: MaterializedView): StructType =
     StructType(StructField(Difference, StringType, nullable = false) +: view.schema.fields)
 }
 

@@ -31,7 +31,7 @@ import org.apache.spark.sql.changelog.views._
  * @param layout
  *   the partitioning of the table
  */
-case class CreateKeptView(
+case class CreateMaterializedView(
     kind: ViewKind,
     name: Seq[String],
     query: String,
@@ -62,7 +62,7 @@ case class CreateKeptView(
       val (checked, schema) =
         new ViewColumns(full, columns)(new ViewQuery(session, definition).check(), session)
       val known = checked.definition.copy(temporaryViews = Some(checked.temporaryViews))
-      val made = KeptView(full, schema, known, layout)
+      val made = MaterializedView(full, schema, known, layout)
       old match {
         case Some(view) =>
           ViewLeases(session, view.name.nameParts)(replaceView(session, _, made, checked))
@@ -86,15 +86,15 @@ case class CreateKeptView(
     definition.following
   }
 
-  private def create(session: SparkSession, made: KeptView, checked: ViewQuery): Unit =
-    CreateKeptView.filled(session, made)(
+  private def create(session: SparkSession, made: MaterializedView, checked: ViewQuery): Unit =
+    CreateMaterializedView.filled(session, made)(
       new ViewRefresh(session, _, checked).refresh(asked = None))
 
   /** Replaces an existing view. Readers see the old rows until the new rows are complete, unless the format changes. */
   private def replaceView(
       session: SparkSession,
-      view: KeptView,
-      made: KeptView,
+      view: MaterializedView,
+      made: MaterializedView,
       checked: ViewQuery): Unit = {
     val definition = made.definition
     RunningViews.checkNone(view)
@@ -116,10 +116,11 @@ case class CreateKeptView(
   }
 }
 
-object CreateKeptView {
+object CreateMaterializedView {
 
   /** Creates a view with its first rows, or nothing. */
-  private def filled(session: SparkSession, made: KeptView)(fill: KeptView => Unit): Unit = {
+  private def filled(session: SparkSession, made: MaterializedView)(
+      fill: MaterializedView => Unit): Unit = {
     val storage = ViewStorage(session, made.definition.provider)
     val view = storage.create(made)
     try ViewLeases.of(session, view)(fill(view))
@@ -152,7 +153,7 @@ object CreateKeptView {
           val definition =
             view.definition.withQueryOf(image.view.definition).copy(generation = None)
           val layout = DeltaLayout.of(session, view, image.view.schema)
-          val made = KeptView(full, image.view.schema, definition, layout)
+          val made = MaterializedView(full, image.view.schema, definition, layout)
           val reason = s"it was made from ${view.sql} after batch ${image.batch}"
           filled(session, made)(image.restore(session, _, "forked", reason))
         }
@@ -166,7 +167,7 @@ object CreateKeptView {
    * @param otherwise
    *   explains a query without a source of changes
    */
-  def explain(create: CreateKeptView, otherwise: ExplainChangelogCommand): SqlCommand = {
+  def explain(create: CreateMaterializedView, otherwise: ExplainChangelogCommand): SqlCommand = {
     def beside(lines: Seq[String], plan: String): Row = otherwise.format match {
       case _: ExplainFormat.Text => Row((lines :+ plan).mkString("\n"))
       case _ => Row(plan)
