@@ -113,7 +113,7 @@ def test_every_column_and_metric_is_documented() -> None:
     for column in columns:
         assert f"`{column}`" in docs, f"no page has the column {column}"
     operators = "".join(path.read_text() for path in (engine / "execution").rglob("*.scala"))
-    metrics = set(re.findall(r'SumMetric\(\s*"(num\w+)"|val \w+ = "(num\w+)"', operators))
+    metrics = set(re.findall(r'"(num\w+)" -> "|val \w+ = "(num\w+)"', operators))
     page = (ROOT / "docs" / "metrics.md").read_text()
     assert len(metrics) > 10
     for metric in metrics:
