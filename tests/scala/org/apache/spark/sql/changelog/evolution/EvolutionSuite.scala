@@ -221,7 +221,7 @@ class EvolutionSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
    * nodes keep their state, and whether any is rebuilt of sources alone.
    */
   private val documented: Map[String, Seq[(String, String, Int, Boolean)]] = Map(
-    "a column computed of others, a filter or `HAVING` above an aggregate" -> Seq(
+    "a column computed from other columns, a filter or `HAVING` above an aggregate" -> Seq(
       (sums, sums.replace("AS s", "AS s, upper(g) AS h"), 1, false),
       (sums, s"SELECT * FROM ($sums) WHERE s > 8", 1, false),
       (sums, s"$sums HAVING sum(v) > 8", 1, false),
@@ -243,7 +243,7 @@ class EvolutionSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
     "a condition that Spark moves below a join or an aggregate" -> Seq(
       (joined, s"SELECT * FROM ($joined) WHERE w > 10", 0, true),
       (summedItems, s"SELECT * FROM ($summedItems) WHERE w > 10", 1, false)),
-    "a column that was not read before" -> Seq(
+    "a source column read for the first time" -> Seq(
       (summedItems, summedItems.replace("u.w", "u.w, u.id"), 1, false)),
     "another bound or order of a rank, another key of a join" -> Seq(
       (largest, largest.replace("LIMIT 1", "LIMIT 2"), 1, false),
@@ -258,14 +258,14 @@ class EvolutionSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
         1,
         false),
       (numValues, numValues.replace("DISTINCT v", "DISTINCT k"), 0, true)),
-    "a column of the result that is called otherwise; one left out that was computed of others, or is a group's" -> Seq(
+    "a renamed column of the result; a removed column, either computed from other columns or a grouping column" -> Seq(
       (sums, sums.replace("AS s", "AS total"), 1, false),
       (joined, s"SELECT g, s FROM ($joined)", 2, false),
       (onlyInT, s"SELECT v AS x FROM ($onlyInT)", 1, false)),
-    "an aggregate function that is left out" -> Seq(
+    "a removed aggregate function" -> Seq(
       (s"$sums HAVING count(*) > 1", sums, 0, true),
       (joined.replace("AS s", "AS s, count(*) AS c"), joined, 1, false)),
-    "a column of a source that is not read any more" -> Seq(
+    "a source column no longer read" -> Seq(
       (summedItems.replace("u.w", "u.w, u.id"), summedItems, 1, false)))
 
   for {
