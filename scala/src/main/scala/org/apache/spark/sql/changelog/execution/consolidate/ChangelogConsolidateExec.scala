@@ -3,7 +3,7 @@
 
 package org.apache.spark.sql.changelog.execution.consolidate
 
-import java.util.{ArrayList, LinkedHashMap}
+import java.util.ArrayList
 
 import scala.jdk.CollectionConverters._
 
@@ -16,7 +16,7 @@ import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
 import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.execution.RowsByKey
+import org.apache.spark.sql.changelog.execution.{RowsByKey, SignedRows}
 
 /**
  * Nets a batch's changes to one change per key.
@@ -77,29 +77,28 @@ case class ChangelogConsolidateExec(
     val numCancelledRows = longMetric("numCancelledRows")
     child.execute().mapPartitionsInternal { rows =>
       val kindOrdinal = child.output.indexWhere(_.exprId == inputKind.exprId)
-      val withKind =
-        UnsafeProjection.create(columns :+ Literal(RowKind.Insert), child.output)
+      val rowOf = UnsafeProjection.create(columns :+ Literal(RowKind.Insert), child.output)
       RowsByKey(rows, key, child.output).flatMap { case (_, changes) =>
         val change = changes.next()
         val kind = change.getByte(kindOrdinal)
-        val row = withKind(change)
+        val row = rowOf(change)
         if (changes.hasNext) {
-          val net = new NetChanges
-          net.add(row, kind)
+          val net = new SignedRows
+          net(row).add(kind)
+          var numChanges = 1L
           changes.foreach { change =>
             val kind = change.getByte(kindOrdinal)
-            net.add(withKind(change), kind)
+            net(rowOf(change)).add(kind)
+            numChanges += 1
           }
-          val left = net.left
-          numOutputRows += left.size
-          numCancelledRows += net.numInputRows - left.size
-          left.iterator.asScala
+          val rows = left(net)
+          numOutputRows += rows.size
+          numCancelledRows += numChanges - rows.size
+          rows.iterator.asScala
         } else {
-          row.setByte(
-            columns.size,
-            if (RowKind.retracts(kind)) RowKind.Delete else insertKindOf(kind))
           numOutputRows += 1
-          Iterator.single(row)
+          Iterator.single(
+            withKind(row, if (RowKind.retracts(kind)) RowKind.Delete else insertKindOf(kind)))
         }
       }
     }
@@ -109,55 +108,32 @@ case class ChangelogConsolidateExec(
   private def insertKindOf(kind: Byte): Byte =
     if (replaces && kind == RowKind.UpdateAfter) kind else RowKind.Insert
 
-  /** Nets several changes of a key. */
-  private final class NetChanges {
-    // for each row, its signed count and its kind as a change without a before image
-    private val counts = new LinkedHashMap[UnsafeRow, Array[Long]]
-    var numInputRows = 0L
-
-    def add(row: UnsafeRow, kind: Byte): Unit = {
-      numInputRows += 1
-      var count = counts.get(row)
-      if (count == null) {
-        count = Array(0L, RowKind.Insert)
-        counts.put(row.copy(), count)
+  /** Returns the changes left of a key's changes. The rows of an update are adjacent. */
+  private def left(net: SignedRows): ArrayList[UnsafeRow] = {
+    val (gone, come) = (new ArrayList[UnsafeRow], new ArrayList[UnsafeRow])
+    net.left.foreach { entry =>
+      val (rows, kind) =
+        if (entry.count < 0) (gone, RowKind.Delete) else (come, insertKindOf(entry.insertKind))
+      var copies = math.abs(entry.count)
+      while (copies > 0) {
+        rows.add(withKind(entry.row.copy(), kind))
+        copies -= 1
       }
-      count(0) += RowKind.sign(kind)
-      if (RowKind.Insert != insertKindOf(kind)) count(1) = kind
     }
+    val numPairs = if (pairs) math.min(gone.size, come.size) else 0
+    val all = new ArrayList[UnsafeRow](gone.size + come.size)
+    for (i <- 0 until numPairs) {
+      all.add(withKind(gone.get(i), RowKind.UpdateBefore))
+      all.add(withKind(come.get(i), RowKind.UpdateAfter))
+    }
+    all.addAll(gone.subList(numPairs, gone.size))
+    all.addAll(come.subList(numPairs, come.size))
+    all
+  }
 
-    /** Returns the remaining changes. The rows of an update are adjacent. */
-    def left: ArrayList[UnsafeRow] = {
-      val gone = copies(-1)
-      val come = copies(1)
-      val numPairs = if (pairs) math.min(gone.size, come.size) else 0
-      val all = new ArrayList[UnsafeRow](gone.size + come.size)
-      for (i <- 0 until numPairs) {
-        all.add(kindOf(gone.get(i), RowKind.UpdateBefore))
-        all.add(kindOf(come.get(i), RowKind.UpdateAfter))
-      }
-      for (i <- numPairs until gone.size) all.add(kindOf(gone.get(i), RowKind.Delete))
-      for (i <- numPairs until come.size) all.add(come.get(i))
-      all
-    }
-
-    /** Returns the rows with a count of the given sign, each as often as it counts. */
-    private def copies(sign: Long): ArrayList[UnsafeRow] = {
-      val rows = new ArrayList[UnsafeRow]
-      counts.forEach { (row, count) =>
-        var copies = count(0) * sign
-        while (copies > 0) {
-          rows.add(kindOf(row.copy(), count(1).toByte))
-          copies -= 1
-        }
-      }
-      rows
-    }
-
-    private def kindOf(row: UnsafeRow, kind: Byte): UnsafeRow = {
-      row.setByte(columns.size, kind)
-      row
-    }
+  private def withKind(row: UnsafeRow, kind: Byte): UnsafeRow = {
+    row.setByte(columns.size, kind)
+    row
   }
 
   override protected def withNewChildInternal(newChild: SparkPlan): ChangelogConsolidateExec =

@@ -94,19 +94,14 @@ private[rank] final class RetractProcessor(
     unmatched: UnmatchedRetractions,
     describe: UnsafeRow => String)
     extends ChangelogRankProcessor(head, tail) {
-  private val equals = new LinkedHashMap[UnsafeRow, Array[Long]]
+  private val equals = new SignedRows
   private var first: UnsafeRow = _
 
   override def add(row: UnsafeRow, retracts: Boolean): Unit = {
     if (first != null && order.compare(first, row) != 0) apply()
-    val sign = if (retracts) -1L else 1L
-    val count = equals.get(row)
-    if (count != null) count(0) += sign
-    else {
-      val kept = row.copy()
-      if (first == null) first = kept
-      equals.put(kept, Array(sign))
-    }
+    val net = equals(row)
+    net.count += (if (retracts) -1L else 1L)
+    if (first == null) first = net.row
   }
 
   override def end(): Unit = {
@@ -115,12 +110,9 @@ private[rank] final class RetractProcessor(
   }
 
   private def apply(): Unit = {
-    equals.forEach { (row, count) =>
-      val delta = count(0)
-      if (delta != 0) {
-        val before = head.add(row, delta, tail)
-        unmatched.note(before, before + delta, describe(row))
-      }
+    equals.left.foreach { net =>
+      val before = head.add(net.row, net.count, tail)
+      unmatched.note(before, before + net.count, describe(net.row))
     }
     equals.clear()
     first = null

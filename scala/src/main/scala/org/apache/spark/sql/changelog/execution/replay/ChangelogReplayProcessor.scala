@@ -5,14 +5,14 @@ package org.apache.spark.sql.changelog.execution.replay
 
 import java.util.{Arrays, Comparator, LinkedHashMap}
 
-import scala.jdk.CollectionConverters._
-
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.execution.streaming.state.StateStore
 import org.apache.spark.sql.types.LongType
 
-import org.apache.spark.sql.changelog.execution.{DistinctRows, RowOrder, UnmatchedRetractions}
+import org.apache.spark.sql.changelog.execution.{
+  DistinctRows, RowOrder, SignedRows, UnmatchedRetractions
+}
 
 /** A row with its number of copies before and after the batch. */
 private[replay] final class ReplayedRow(val row: UnsafeRow, var before: Long) {
@@ -40,16 +40,13 @@ private[replay] class ChangelogReplayProcessor(
     unmatched: UnmatchedRetractions,
     describe: UnsafeRow => String,
     refreshes: Boolean = false) {
-  private val changes = new LinkedHashMap[UnsafeRow, Array[Long]]
+  private val changes = new SignedRows
 
   private val total = RowOrder.total(order)
   private val byRow: Comparator[ReplayedRow] = (left, right) => total.compare(left.row, right.row)
 
   /** Adds a change of a row in the current partition. */
-  def add(row: UnsafeRow, sign: Long): Unit = {
-    val count = changes.get(row)
-    if (count == null) changes.put(row.copy(), Array(sign)) else count(0) += sign
-  }
+  def add(row: UnsafeRow, sign: Long): Unit = changes(row).count += sign
 
   /**
    * Writes the state of the current partition and ends the partition.
@@ -60,9 +57,8 @@ private[replay] class ChangelogReplayProcessor(
    *   all rows of the partition in order, or none without a visible change
    */
   def end(isRead: Boolean = true): Array[ReplayedRow] = {
-    changes.values.removeIf(_(0) == 0)
     val rows =
-      if (isRead && !changes.isEmpty) applyChanges()
+      if (isRead && changes.left.hasNext) applyChanges()
       else {
         writeChanges()
         ChangelogReplayProcessor.NoRows
@@ -73,24 +69,24 @@ private[replay] class ChangelogReplayProcessor(
 
   /** Writes the changes without reading the partition's other rows. */
   private def writeChanges(): Unit =
-    changes.asScala.foreach { case (row, count) =>
-      val changed = new ReplayedRow(row, state.count(row))
-      changed.after += count(0)
-      unmatched.note(changed.before, changed.after, describe(row))
-      state.update(row, changed.after)
+    changes.left.foreach { net =>
+      val changed = new ReplayedRow(net.row, state.count(net.row))
+      changed.after += net.count
+      unmatched.note(changed.before, changed.after, describe(net.row))
+      state.update(net.row, changed.after)
     }
 
   private def applyChanges(): Array[ReplayedRow] = {
     val rows = new LinkedHashMap[UnsafeRow, ReplayedRow]
-    state.foreachOfPartition(changes.keySet.iterator.next()) { (row, count) =>
+    state.foreachOfPartition(changes.left.next().row) { (row, count) =>
       rows.put(row, new ReplayedRow(row, count))
     }
     var isSeen = false
-    changes.asScala.foreach { case (row, count) =>
-      val changed = rows.computeIfAbsent(row, new ReplayedRow(_, 0))
-      changed.after += count(0)
+    changes.left.foreach { net =>
+      val changed = rows.computeIfAbsent(net.row, new ReplayedRow(_, 0))
+      changed.after += net.count
       isSeen ||= changed.timesBefore != changed.timesAfter
-      unmatched.note(changed.before, changed.after, describe(row))
+      unmatched.note(changed.before, changed.after, describe(net.row))
     }
     rows.values.forEach { row =>
       if (refreshes || row.before != row.after) state.update(row.row, row.after)

@@ -47,7 +47,7 @@ private[time] final class HeldRows(
 
   /** Returns the due changes. `changes` must be sorted in the operator's required order. */
   def apply(changes: Iterator[InternalRow]): Iterator[InternalRow] =
-    netted(changes).flatMap { case (row, net) => change(row, net.count) } ++
+    netted(changes).flatMap(net => change(net.row, net.count)) ++
       due.iterator.flatMap(rows.due).flatMap(passed)
 
   private def change(row: UnsafeRow, difference: Long): Iterator[InternalRow] = timeOf(

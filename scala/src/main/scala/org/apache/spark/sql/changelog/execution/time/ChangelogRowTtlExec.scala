@@ -15,7 +15,7 @@ import org.apache.spark.sql.execution.streaming.state.{StateStore, UnsafeRowPair
 import org.apache.spark.util.{CompletionIterator, Utils}
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.execution.ChangeMetrics
+import org.apache.spark.sql.changelog.execution.{ChangeMetrics, SignedRow}
 import org.apache.spark.sql.changelog.microbatch.AssignStateInfo
 
 /**
@@ -126,8 +126,8 @@ private[time] final class RowTtlChanges(
 
   /** Returns the changes to emit. `changes` must be sorted in the operator's required order. */
   def apply(changes: Iterator[InternalRow]): Iterator[InternalRow] =
-    netted(changes).flatMap { case (row, net) =>
-      if (net.count > 0) insert(row, net) else retract(row, net)
+    netted(changes).flatMap { net =>
+      if (net.count > 0) insert(net.row, net) else retract(net.row, net)
     } ++ rows.due(now - rowTtl).flatMap(time => expire(time, rows.at(time)))
 
   /** Stores the time of the batch. Returns the time at which the next row expires, in ms. */
@@ -136,14 +136,14 @@ private[time] final class RowTtlChanges(
     rows.next.map(_ + rowTtl)
   }
 
-  private def insert(row: UnsafeRow, net: NetRow): Iterator[InternalRow] = {
+  private def insert(row: UnsafeRow, net: SignedRow): Iterator[InternalRow] = {
     // an expired and a new copy of a row in the same batch cancel out
     val left = expire(row)
     add(row, now, net.count)
     emit(row, net.count - left, net.insertKind, RowKind.Delete)
   }
 
-  private def retract(row: UnsafeRow, net: NetRow): Iterator[InternalRow] = {
+  private def retract(row: UnsafeRow, net: SignedRow): Iterator[InternalRow] = {
     // expires rows first, as an earlier batch would have done
     val left = expire(row)
     val gone = remove(row, -net.count, until = now)

@@ -15,7 +15,7 @@ import org.apache.spark.sql.execution.streaming.state.{StateStore, UnsafeRowPair
 import org.apache.spark.util.CompletionIterator
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.execution.{ChangeMetrics, UnmatchedRetractions}
+import org.apache.spark.sql.changelog.execution.{ChangeMetrics, SignedRow, UnmatchedRetractions}
 import org.apache.spark.sql.changelog.microbatch.AssignStateInfo
 
 /**
@@ -125,7 +125,7 @@ private[time] final class TemporalFilterChanges(
 
   /** Returns the changes to emit. `changes` must be sorted in the operator's required order. */
   def apply(changes: Iterator[InternalRow]): Iterator[InternalRow] =
-    netted(changes).flatMap { case (row, net) => arrived(row, net) } ++
+    netted(changes).flatMap(net => arrived(net.row, net)) ++
       pass(rows.at(Recheck)) ++
       rows.due(now).flatMap(time => pass(rows.at(time)))
 
@@ -139,7 +139,7 @@ private[time] final class TemporalFilterChanges(
     (rows.next ++ recheckTime).minOption
   }
 
-  private def arrived(row: UnsafeRow, net: NetRow): Iterator[InternalRow] = {
+  private def arrived(row: UnsafeRow, net: SignedRow): Iterator[InternalRow] = {
     times.find(row)
     times.nextTransition(before) match {
       case Expired => Iterator.empty
@@ -148,7 +148,7 @@ private[time] final class TemporalFilterChanges(
     }
   }
 
-  private def change(row: UnsafeRow, place: Long, net: NetRow): Iterator[InternalRow] = {
+  private def change(row: UnsafeRow, place: Long, net: SignedRow): Iterator[InternalRow] = {
     val stored = rows.get(place, row)
     val isStored = stored != null
     val countBefore = if (isStored) stored.getLong(0) else 0L

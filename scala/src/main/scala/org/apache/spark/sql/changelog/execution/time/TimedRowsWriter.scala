@@ -19,7 +19,7 @@ import org.apache.spark.util.AccumulatorV2
 
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.execution.{
-  ChangeMetrics, ChangelogStateWriter, RowsByKey, StateColumns
+  ChangeMetrics, ChangelogStateWriter, RowsByKey, SignedRow, SignedRows, StateColumns
 }
 import org.apache.spark.sql.changelog.identity.EntryPlacement
 
@@ -340,4 +340,48 @@ object MovedTimedRows {
 
   /** Returns whether an entry is the time of the last batch. Such an entry goes to every partition. */
   def isClock(key: UnsafeRow): Boolean = TimedRows.isClock(key)
+}
+
+/**
+ * Nets a task's changes of a batch to one element per row.
+ *
+ * @param columns
+ *   the columns of a row
+ * @param kind
+ *   the row kind of a change; empty over insert-only input
+ * @param placedBy
+ *   columns with equal values in equal rows
+ * @param input
+ *   the columns of a change
+ */
+private[time] final class NetRows(
+    val columns: Seq[Attribute],
+    kind: Option[Attribute],
+    placedBy: Seq[Attribute],
+    input: Seq[Attribute]) {
+  private val kindOrdinal = RowKind.ordinal(kind, input)
+  private val rowOf = UnsafeProjection.create(columns, input)
+
+  /** Returns changed rows with their net count. The next row overwrites the previous row. */
+  def apply(changes: Iterator[InternalRow]): Iterator[SignedRow] =
+    RowsByKey(changes, placedBy, input)
+      .flatMap { case (_, group) => netted(group) }
+      .filter(_.count != 0)
+
+  /** Nets changes with equal `placedBy` columns. */
+  private def netted(changes: Iterator[InternalRow]): Iterator[SignedRow] = {
+    // reading the next change overwrites the row
+    val first = changes.next().copy()
+    if (!changes.hasNext) {
+      val net = new SignedRow(rowOf(first))
+      net.add(RowKind.at(first, kindOrdinal))
+      Iterator.single(net)
+    } else {
+      val nets = new SignedRows
+      (Iterator.single(first) ++ changes).foreach { change =>
+        nets(rowOf(change)).add(RowKind.at(change, kindOrdinal))
+      }
+      nets.left
+    }
+  }
 }

@@ -8,8 +8,8 @@ import java.util.Comparator
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{BasePredicate, JoinedRow, UnsafeRow}
 
-import org.apache.spark.sql.changelog.execution.UnmatchedRetractions
 import org.apache.spark.sql.changelog.execution.join.JoinOutput
+import org.apache.spark.sql.changelog.execution.{SignedRow, UnmatchedRetractions}
 
 /**
  * Joins the left rows of each join key with their versions.
@@ -85,7 +85,7 @@ private[temporal] final class ChangelogTemporalJoinProcessor(
       if (run == 0) None else Some(timeOf(rows.bound(run))),
       Option(until).map(timeOf))
 
-  private def isWithin(change: NetChange): Boolean =
+  private def isWithin(change: SignedRow): Boolean =
     change != null && (until == null || order.compare(change.row, until) < 0)
 
   private def stepRow(): Unit = {
@@ -98,11 +98,11 @@ private[temporal] final class ChangelogTemporalJoinProcessor(
       stored = null
     } else if (compared > 0) {
       changes.removeFirst()
-      if (timeOf(change.row) == null) emitUnmatched(change.row, change.delta)
-      else put(change.row, 0, change.delta)
+      if (timeOf(change.row) == null) emitUnmatched(change.row, change.count)
+      else put(change.row, 0, change.count)
     } else {
       if (compared == 0) changes.removeFirst()
-      put(row, stored.counts(at), if (compared == 0) change.delta else 0)
+      put(row, stored.counts(at), if (compared == 0) change.count else 0)
       at += 1
     }
   }

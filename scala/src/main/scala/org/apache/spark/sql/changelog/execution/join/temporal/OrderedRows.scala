@@ -3,10 +3,9 @@
 
 package org.apache.spark.sql.changelog.execution.join.temporal
 
-import java.util.{ArrayDeque, Comparator, LinkedHashMap}
+import java.util.{ArrayDeque, Comparator}
 
 import scala.collection.mutable
-import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
@@ -15,7 +14,7 @@ import org.apache.spark.sql.execution.streaming.state.StateStore
 import org.apache.spark.sql.types.{ByteType, LongType, StructType}
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.execution.ChangeMetrics
+import org.apache.spark.sql.changelog.execution.{ChangeMetrics, SignedRow, SignedRows}
 
 /**
  * Stores the rows of a side and key in order, divided into runs that are read and written as a whole.
@@ -219,9 +218,6 @@ private[execution] object SortedRun {
   val empty: SortedRun = new SortedRun(Array.empty, Array.empty)
 }
 
-/** The change in the number of copies of a row. */
-private[execution] final case class NetChange(row: UnsafeRow, delta: Long)
-
 /**
  * Nets the changes of a side and join key, which arrive in order.
  *
@@ -237,7 +233,7 @@ private[execution] final class OrderedChanges(
   private val kindOrdinal = RowKind.ordinal(side.kind, input)
 
   private var changes: Iterator[InternalRow] = Iterator.empty
-  private val ready = new ArrayDeque[NetChange]
+  private val ready = new ArrayDeque[SignedRow]
   // the first row after the ready changes
   private var pending: UnsafeRow = _
   private var pendingSign = 0L
@@ -249,7 +245,7 @@ private[execution] final class OrderedChanges(
   }
 
   /** Returns the next change; null after the last. */
-  def first: NetChange = {
+  def first: SignedRow = {
     while (ready.isEmpty && pending != null) gather()
     ready.peekFirst()
   }
@@ -276,18 +272,17 @@ private[execution] final class OrderedChanges(
       advance()
     }
     if (pending == null || sorted.compare(first, pending) != 0) {
-      if (delta != 0) ready.add(NetChange(first, delta))
+      if (delta != 0) ready.add(new SignedRow(first, delta))
     } else {
-      val deltas = new LinkedHashMap[UnsafeRow, Long]
-      deltas.put(first, delta)
+      val deltas = new SignedRows
+      deltas(first).count = delta
       while (pending != null && sorted.compare(first, pending) == 0) {
-        deltas.merge(pending, pendingSign, (a, b) => a + b)
+        deltas(pending).count += pendingSign
         advance()
       }
-      deltas.asScala.toSeq
-        .filter(_._2 != 0)
-        .sortWith((a, b) => order.compare(a._1, b._1) < 0)
-        .foreach { case (row, delta) => ready.add(NetChange(row, delta)) }
+      deltas.left.toSeq
+        .sortWith((a, b) => order.compare(a.row, b.row) < 0)
+        .foreach(ready.add)
     }
   }
 }
@@ -368,7 +363,7 @@ private[execution] final class ChangedRuns(
       note(row, count, count + delta)
     }
     var at = 0
-    def isWithin(change: NetChange) =
+    def isWithin(change: SignedRow) =
       change != null && (until == null || order.compare(change.row, until) < 0)
     while (at < stored.size || isWithin(changes.first)) {
       val change = changes.first
@@ -380,11 +375,11 @@ private[execution] final class ChangedRuns(
         add(stored.rows(at), stored.counts(at), 0)
         at += 1
       } else if (compared == 0) {
-        add(stored.rows(at), stored.counts(at), change.delta)
+        add(stored.rows(at), stored.counts(at), change.count)
         at += 1
         changes.removeFirst()
       } else {
-        if (isKept(change.row)) add(change.row, 0, change.delta)
+        if (isKept(change.row)) add(change.row, 0, change.count)
         changes.removeFirst()
       }
     }

@@ -102,7 +102,7 @@ private[temporal] final class TemporalJoinChanges(
     rightChanges.begin(rightRows)
     if (nullMatchesNothing.exists(key.isNullAt(_))) {
       while (leftChanges.first != null) {
-        processor.emitUnmatched(leftChanges.first.row, leftChanges.first.delta)
+        processor.emitUnmatched(leftChanges.first.row, leftChanges.first.count)
         leftChanges.removeFirst()
       }
     } else {
