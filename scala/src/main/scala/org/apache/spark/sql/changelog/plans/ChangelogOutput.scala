@@ -8,9 +8,11 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.spark.SparkContext
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet, RowOrdering}
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
 import org.apache.spark.util.CollectionAccumulator
+
+import org.apache.spark.sql.changelog.RowKind
 
 /**
  * Passes the changes of a query to its reader: the rewritten form of [[ToChangelog]].
@@ -186,6 +188,31 @@ case class ChangelogConsolidate(
 
   override protected def withNewChildInternal(newChild: LogicalPlan): ChangelogConsolidate =
     copy(child = newChild)
+}
+
+object ChangelogConsolidate {
+
+  /** Nets the changes of `child` by a key. */
+  def byKey(
+      key: Seq[Attribute],
+      child: LogicalPlan,
+      pairs: Boolean = true,
+      replaces: Boolean = false,
+      inPlace: Boolean = false): ChangelogConsolidate = {
+    val kind = RowKind.find(child.output).get
+    ChangelogConsolidate(key, pairs, replaces, kind, RowKind.newAttribute(), child, inPlace)
+  }
+
+  /** Cancels equal rows of `child` out. */
+  def byRow(
+      columns: Seq[Attribute],
+      child: LogicalPlan,
+      inPlace: Boolean = false): ChangelogConsolidate =
+    byKey(comparable(columns), child, pairs = false, inPlace = inPlace)
+
+  /** Returns the columns by which equal rows meet. Maps are not comparable. */
+  def comparable(columns: Seq[Attribute]): Seq[Attribute] =
+    columns.filter(column => RowOrdering.isOrderable(column.dataType))
 }
 
 /**

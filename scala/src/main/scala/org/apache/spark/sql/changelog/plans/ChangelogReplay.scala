@@ -17,38 +17,38 @@ import org.apache.spark.sql.changelog.microbatch.ReplayedVersions
  *   the columns of the state's key; empty for a single partition
  * @param order
  *   the order of a partition's emitted rows; ties are ordered by the rows' columns
+ * @param inputKind
+ *   the row kind of `child`, or None for an insert-only input
+ * @param outputKind
+ *   the version of a row: `-D` for the old one, `+I` for the new one
+ * @param operatorId
+ *   identifies the operator's state within the query
  * @param session
  *   the column with the initial session of a row, before merging, if a watermark can close
  *   sessions
+ * @param opening
+ *   a flag column, true in an additional row at the start of each version. The other columns of
+ *   that row are NULL. With an opening row a version exists even over no rows.
  * @param dropsLate
  *   whether changes that reach a closed session are dropped as late; false if an operator below
  *   drops late rows
  * @param emitsClosed
  *   whether rows are emitted once and unordered, after the watermark passes their partition or
  *   session
- * @param inputKind
- *   the row kind of `child`, or None for an insert-only input
- * @param opening
- *   a flag column, true in an additional row at the start of each version. The other columns of
- *   that row are NULL. With an opening row a version exists even over no rows.
- * @param outputKind
- *   the version of a row: `-D` for the old one, `+I` for the new one
- * @param operatorId
- *   identifies the operator's state within the query
  * @param placedBy
  *   the shuffle columns, if different from `partition`
  */
 case class ChangelogReplay(
     partition: Seq[Attribute],
     order: Seq[SortOrder],
-    session: Option[Attribute],
-    dropsLate: Boolean,
-    emitsClosed: Boolean,
     inputKind: Option[Attribute],
-    opening: Option[Attribute],
     outputKind: Attribute,
     operatorId: Long,
     child: LogicalPlan,
+    session: Option[Attribute] = None,
+    opening: Option[Attribute] = None,
+    dropsLate: Boolean = true,
+    emitsClosed: Boolean = false,
     placedBy: Option[Seq[Attribute]] = None)
     extends UnaryNode
     with KeepsState {

@@ -60,14 +60,11 @@ private[optimizer] object GroupedMapRewrite extends NodeRewrite {
     val replay = ChangelogReplay(
       rows.partition,
       rows.side.map(SortOrder(_, Ascending)).toSeq ++ grouped.orders.flatten,
-      session = None,
-      dropsLate = true,
-      emitsClosed = waits,
       RowKind.find(rows.plan.output),
-      opening = None,
       RowKind.newAttribute(),
       ids.next(),
-      rows.plan)
+      rows.plan,
+      emitsClosed = waits)
     val positions = replay.output.map(_.exprId).zipWithIndex.toMap
     val versions = new ReplayedVersions(
       positions(replay.outputKind.exprId),
@@ -96,30 +93,16 @@ private[optimizer] object GroupedMapRewrite extends NodeRewrite {
       over(RowKind.Delete))
     if (waits) Project(node.plan.output, computed)
     else {
-      val columns = node.plan.output.filter(column => RowOrdering.isOrderable(column.dataType))
       // Most results of a group do not change, and need no shuffle.
-      val differences = netted(columns, computed.kind, computed, inPlace = true)
-      netted(columns, differences.outputKind, differences, inPlace = false)
+      val differences = ChangelogConsolidate.byRow(node.plan.output, computed, inPlace = true)
+      ChangelogConsolidate.byRow(node.plan.output, differences)
     }
   }
-
-  private def netted(
-      columns: Seq[Attribute],
-      kind: Attribute,
-      results: LogicalPlan,
-      inPlace: Boolean): ChangelogConsolidate = ChangelogConsolidate(
-    columns,
-    pairs = false,
-    replaces = false,
-    kind,
-    RowKind.newAttribute(),
-    results,
-    inPlace)
 
   /** Sorts closed groups, which come in no order, into the usual order of a replay. */
   private def sorted(replay: ChangelogReplay): Sort = {
     val groups = replay.partition.map(SortOrder(_, Ascending))
-    val columns = replay.columns.filter(column => RowOrdering.isOrderable(column.dataType))
+    val columns = ChangelogConsolidate.comparable(replay.columns)
     Sort(groups ++ replay.order ++ columns.map(SortOrder(_, Ascending)), global = false, replay)
   }
 

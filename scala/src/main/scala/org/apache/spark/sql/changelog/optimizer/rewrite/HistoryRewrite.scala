@@ -66,15 +66,7 @@ private[optimizer] object HistoryRewrite extends NodeRewrite {
 
   /** Returns one change per key, without before images. */
   private def net(key: Seq[Attribute], changes: LogicalPlan): LogicalPlan =
-    NodeRewrite.sending(
-      OnlyUpdateAfter,
-      ChangelogConsolidate(
-        key,
-        pairs = true,
-        replaces = false,
-        RowKind.find(changes.output).get,
-        RowKind.newAttribute(),
-        changes))
+    NodeRewrite.sending(OnlyUpdateAfter, ChangelogConsolidate.byKey(key, changes))
 
   private def intervals(
       history: CommitHistory,

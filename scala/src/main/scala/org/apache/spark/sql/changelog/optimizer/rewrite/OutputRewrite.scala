@@ -3,9 +3,7 @@
 
 package org.apache.spark.sql.changelog.optimizer.rewrite
 
-import org.apache.spark.sql.catalyst.expressions.{
-  Alias, Attribute, AttributeSet, Literal, RowOrdering
-}
+import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, AttributeSet, Literal}
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
 
@@ -38,26 +36,15 @@ private[optimizer] object OutputRewrite {
     val explanation = explainedBy(root)(ExplainTree(root, operators))
     netting(root) match {
       case Netting.Consolidate(key, pairs) =>
-        val kind = RowKind.find(input.output).get
         val query = root.children.head
         val replaces =
           query.required == UpdateKind.OnlyUpdateAfter && knowsUpdates(query)
-        val netted =
-          ChangelogConsolidate(key, pairs, replaces, kind, RowKind.newAttribute(), input)
-        val nettedBy = Option.when(pairs)(key)
-        output(root, explanation, RowKind.find(netted.output), pairBy = None, nettedBy, netted)
+        val netted = ChangelogConsolidate.byKey(key, input, pairs, replaces)
+        output(root, explanation, netted, Option.when(pairs)(key))
       case Netting.Neighbours(key) =>
-        output(root, explanation, RowKind.find(input.output), Some(key), Some(key), input)
-      case Netting.Alone(key) =>
-        output(root, explanation, RowKind.find(input.output), pairBy = None, Some(key), input)
-      case Netting.None =>
-        output(
-          root,
-          explanation,
-          RowKind.find(input.output),
-          pairBy = None,
-          nettedBy = None,
-          input)
+        output(root, explanation, input, Some(key), pairBy = Some(key))
+      case Netting.Alone(key) => output(root, explanation, input, Some(key))
+      case Netting.None => output(root, explanation, input)
     }
   }
 
@@ -78,23 +65,14 @@ private[optimizer] object OutputRewrite {
     val gone = Alias(Literal(RowKind.Delete), RowKind.ColumnName)()
     val all = Union(rows, Project(held.output :+ gone, held))
     val Netting.Consolidate(key, pairs) = consolidation(root): @unchecked
-    val kind = RowKind.find(all.output).get
-    val netted =
-      ChangelogConsolidate(key, pairs, replaces = false, kind, RowKind.newAttribute(), all)
-    val nettedBy = Option.when(pairs)(key)
+    val netted = ChangelogConsolidate.byKey(key, all, pairs)
     val explanation = explainedBy(root)(ExplainTree(root, operators))
-    output(root, explanation, RowKind.find(netted.output), pairBy = None, nettedBy, netted)
+    output(root, explanation, netted, Option.when(pairs)(key))
   }
 
   /** Returns a root for EXPLAIN, not for execution. */
   def explained(root: AnnotatedPlan): ChangelogOutput =
-    output(
-      root,
-      explainedBy(root)(ExplainTree.withAdvice(root)),
-      kind = None,
-      pairBy = None,
-      nettedBy = None,
-      root.plan.children.head)
+    output(root, explainedBy(root)(ExplainTree.withAdvice(root)), root.plan.children.head)
 
   private def explainedBy(root: AnnotatedPlan)(tree: => ExplainNode): Explanation =
     Explanation(root.mode.toString)(tree)
@@ -102,14 +80,13 @@ private[optimizer] object OutputRewrite {
   private def output(
       root: AnnotatedPlan,
       explanation: Explanation,
-      kind: Option[Attribute],
-      pairBy: Option[Seq[Attribute]],
-      nettedBy: Option[Seq[Attribute]],
-      child: LogicalPlan): ChangelogOutput = {
+      child: LogicalPlan,
+      nettedBy: Option[Seq[Attribute]] = None,
+      pairBy: Option[Seq[Attribute]] = None): ChangelogOutput = {
     val sink = root.plan.asInstanceOf[ToChangelog]
     val query = root.children.head
     ChangelogOutput(
-      kind,
+      RowKind.find(child.output),
       pairBy,
       nettedBy,
       sink.mode == OutputMode.Retract,
@@ -162,10 +139,7 @@ private[optimizer] object OutputRewrite {
     replacedBy(root).orElse(query.upsertKeys.headOption.map(query.ordered)) match {
       case Some(key) => Netting.Consolidate(key, pairs = true)
       case None =>
-        // Maps are not comparable, but equal rows still meet through the other columns.
-        val comparable =
-          query.plan.output.filter(column => RowOrdering.isOrderable(column.dataType))
-        Netting.Consolidate(comparable, pairs = false)
+        Netting.Consolidate(ChangelogConsolidate.comparable(query.plan.output), pairs = false)
     }
   }
 

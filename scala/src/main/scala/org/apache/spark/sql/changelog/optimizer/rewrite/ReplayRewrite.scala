@@ -62,34 +62,23 @@ private[optimizer] object ReplayRewrite extends NodeRewrite {
       others.map(_.column),
       // Sessions are found in the order of their starts.
       sessions.map(session => SortOrder(session.column, Ascending)),
-      sessions.headOption.map(_.column),
-      dropsLate = !aggregates(node.children.head),
-      waits,
       RowKind.find(rows.output),
-      if (hasOpening) Some(AttributeReference("_opening", BooleanType, nullable = false)())
-      else None,
       RowKind.newAttribute(),
       ids.next(),
-      rows)
+      rows,
+      sessions.headOption.map(_.column),
+      Option.when(hasOpening)(AttributeReference("_opening", BooleanType, nullable = false)()),
+      dropsLate = !aggregates(node.children.head),
+      emitsClosed = waits)
     val computed =
       compute(aggregate, others, sessions, replay, if (waits) sorted(replay) else replay)
     if (waits) select(aggregate, groups, computed, kind = None)
-    else NodeRewrite.sending(node.mode.updateKind, netted(aggregate, groups, replay, computed))
-  }
-
-  private def netted(
-      aggregate: Aggregate,
-      groups: Seq[Group],
-      replay: ChangelogReplay,
-      computed: LogicalPlan): LogicalPlan = {
-    val netted = ChangelogConsolidate(
-      groups.map(_.column),
-      pairs = true,
-      replaces = false,
-      replay.outputKind,
-      RowKind.newAttribute(),
-      computed)
-    select(aggregate, groups, netted, RowKind.find(netted.output))
+    else {
+      val netted = ChangelogConsolidate.byKey(groups.map(_.column), computed)
+      NodeRewrite.sending(
+        node.mode.updateKind,
+        select(aggregate, groups, netted, Some(netted.outputKind)))
+    }
   }
 
   private def aggregates(node: AnnotatedPlan): Boolean =
@@ -97,7 +86,7 @@ private[optimizer] object ReplayRewrite extends NodeRewrite {
 
   /** Sorts closed groups, which come in no order, into the usual order of a replay. */
   private def sorted(replay: ChangelogReplay): Sort = {
-    val rest = replay.columns.filter(column => RowOrdering.isOrderable(column.dataType))
+    val rest = ChangelogConsolidate.comparable(replay.columns)
     val order = (replay.partition :+ replay.outputKind) ++ replay.order.map(_.child) ++ rest
     Sort(order.distinct.map(SortOrder(_, Ascending)), global = false, replay)
   }

@@ -7,7 +7,7 @@ import java.util.IdentityHashMap
 
 import scala.collection.mutable
 
-import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, RowOrdering}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, LogicalPlan, UnaryNode}
 
@@ -93,7 +93,7 @@ private[optimizer] class RewriteNodes(
    * need this distribution, and an operator with a key already has it.
    */
   private def placedBy(node: AnnotatedPlan, rows: LogicalPlan): Seq[Attribute] = {
-    val hashed = rows.output.filter(column => RowOrdering.isOrderable(column.dataType))
+    val hashed = ChangelogConsolidate.comparable(rows.output)
     node.upsertKeys.sortBy(_.size).find(_.subsetOf(rows.outputSet)) match {
       case Some(key) => hashed.filter(key.contains)
       case None => hashed.filter(node.plan.outputSet.contains)

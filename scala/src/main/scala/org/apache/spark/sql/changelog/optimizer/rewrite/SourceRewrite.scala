@@ -60,21 +60,9 @@ private[optimizer] object SourceRewrite extends NodeRewrite {
 
   /** Nets the changes of a source. */
   def netted(source: FromChangelog, changes: LogicalPlan): LogicalPlan =
-    RowKind.find(changes.output) match {
-      case Some(kind) if source.input == InputMode.Retract =>
-        val byKey = source.key.nonEmpty
-        val placedBy =
-          if (byKey) source.key
-          else source.output.filter(column => RowOrdering.isOrderable(column.dataType))
-        ChangelogConsolidate(
-          placedBy,
-          pairs = byKey,
-          replaces = false,
-          kind,
-          RowKind.newAttribute(),
-          changes)
-      case _ => changes
-    }
+    if (source.input != InputMode.Retract || RowKind.find(changes.output).isEmpty) changes
+    else if (source.key.isEmpty) ChangelogConsolidate.byRow(source.output, changes)
+    else ChangelogConsolidate.byKey(source.key, changes)
 
   /** Counts a sample of the keys of a source. Not with a snapshot, whose rows may arrive again as changes. */
   def sampled(source: FromChangelog, changes: LogicalPlan, batch: SampledBatch): LogicalPlan =

@@ -74,11 +74,7 @@ private[optimizer] object WindowRewrite extends NodeRewrite {
         val replay = ChangelogReplay(
           partition.map(_.toAttribute),
           order,
-          session = None,
-          dropsLate = true,
-          emitsClosed = false,
           RowKind.find(inputs.head.output),
-          opening = None,
           RowKind.newAttribute(),
           ids.next(),
           stored)
@@ -88,22 +84,10 @@ private[optimizer] object WindowRewrite extends NodeRewrite {
         }
     }
     val result = NodeRewrite.select(computed, node.plan.output, withKind = true)
-    val changed = ChangelogConsolidate(
-      comparable(node.plan.output),
-      pairs = false,
-      replaces = false,
-      RowKind.find(result.output).get,
-      RowKind.newAttribute(),
-      result)
+    val changed = ChangelogConsolidate.byRow(node.plan.output, result)
     node.requiredKey match {
       case Some(key) if node.mode.updateKind == UpdateKind.OnlyUpdateAfter =>
-        val byKey = ChangelogConsolidate(
-          node.ordered(key),
-          pairs = true,
-          replaces = false,
-          changed.outputKind,
-          RowKind.newAttribute(),
-          changed)
+        val byKey = ChangelogConsolidate.byKey(node.ordered(key), changed)
         NodeRewrite.sending(node.mode.updateKind, byKey)
       case _ => changed
     }
@@ -124,13 +108,9 @@ private[optimizer] object WindowRewrite extends NodeRewrite {
 
   private def sorted(window: Window, partition: Seq[Attribute], child: LogicalPlan): Sort = {
     val order = partition.map(SortOrder(_, Ascending)) ++ window.orderSpec
-    val ties = comparable(child.output).map(SortOrder(_, Ascending))
+    val ties = ChangelogConsolidate.comparable(child.output).map(SortOrder(_, Ascending))
     Sort(order ++ ties, global = false, child)
   }
-
-  /** Maps are not comparable, but equal rows still meet through the other columns. */
-  private def comparable(columns: Seq[Attribute]): Seq[Attribute] =
-    columns.filter(column => RowOrdering.isOrderable(column.dataType))
 }
 
 /**
@@ -172,15 +152,12 @@ private[optimizer] object RunningWindowRewrite extends NodeRewrite {
       rows: LogicalPlan): ChangelogReplay = ChangelogReplay(
     // The time comes first, for the comparison with the watermark.
     time +: partition.filterNot(_.exprId == time.exprId),
-    Nil,
-    session = None,
-    dropsLate = true,
-    emitsClosed = true,
+    order = Nil,
     inputKind = None,
-    opening = None,
     RowKind.newAttribute(),
     ids.next(),
     rows,
+    emitsClosed = true,
     placedBy = Some(partition))
 
   private def compute(
@@ -259,27 +236,18 @@ private[optimizer] object RecursionRewrite extends NodeRewrite {
     val replay = ChangelogReplay(
       partition = Nil,
       order = Nil,
-      session = None,
-      dropsLate = true,
-      emitsClosed = false,
       RowKind.find(rows.output),
-      opening = Some(AttributeReference("_opening", BooleanType, nullable = false)()),
       RowKind.newAttribute(),
       ids.next(),
-      rows)
+      rows,
+      opening = Some(AttributeReference("_opening", BooleanType, nullable = false)()))
     // Columns follow the number of the input.
     val starts = query.inputs.scanLeft(1)(_ + _.output.size)
     val places = query.inputs.zip(starts).map { case (input, start) =>
       input.output.indices.map(start + _)
     }
     val computed = ChangelogRecursion(query.loop, places, RowKind.newAttribute(), replay)
-    ChangelogConsolidate(
-      query.output.filter(column => RowOrdering.isOrderable(column.dataType)),
-      pairs = false,
-      replaces = false,
-      computed.kind,
-      RowKind.newAttribute(),
-      computed)
+    ChangelogConsolidate.byRow(query.output, computed)
   }
 
   /**
