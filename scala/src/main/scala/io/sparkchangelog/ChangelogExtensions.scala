@@ -7,13 +7,13 @@ import org.apache.spark.sql.SparkSessionExtensions
 
 import org.apache.spark.sql.changelog.analysis._
 import org.apache.spark.sql.changelog.config.ChangelogConf
-import org.apache.spark.sql.changelog.execution.{ChangelogStrategy, PrepareStages}
+import org.apache.spark.sql.changelog.execution.{ChangelogStrategy, PrepareStages, RunningPlans}
+import org.apache.spark.sql.changelog.explain.{ChangelogStatusFunction, StatusStrategy}
 import org.apache.spark.sql.changelog.functions._
 import org.apache.spark.sql.changelog.identity.CheckChangelogSupport
 import org.apache.spark.sql.changelog.optimizer._
 import org.apache.spark.sql.changelog.parser.ChangelogParser
 import org.apache.spark.sql.changelog.sources.tables.ReadTableRows
-import org.apache.spark.sql.changelog.status._
 import org.apache.spark.sql.changelog.views._
 import org.apache.spark.sql.changelog.views.changes.{ChangesFunction, ResolveViewChanges}
 import org.apache.spark.sql.changelog.web.ChangelogTab

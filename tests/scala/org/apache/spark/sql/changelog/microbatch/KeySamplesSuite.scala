@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.expressions.XXH64
 import org.apache.spark.sql.streaming.StreamingQuery
 
 import org.apache.spark.sql.changelog.config.ChangelogConf
-import org.apache.spark.sql.changelog.status.RunningPlans
+import org.apache.spark.sql.changelog.execution.RunningPlans
 import org.apache.spark.sql.changelog.testing._
 
 /** A declared key with several rows is told of, although no state counts the rows of all keys. */

@@ -44,23 +44,21 @@ package org.apache.spark.sql
  *                uses checkpoint, compat, errors, identity, sources
  *   optimizer    the rewrite below to_changelog: normalize, infer, then one rewrite per node kind
  *                uses analysis, compat, config, errors, identity, inference, microbatch, plans, sources
- *   status       each operator's figures of the last batch, for EXPLAIN, a table function and metrics
- *                uses functions, microbatch, plans
- *   execution    physical operators, one package each, and their state
+ *   execution    physical operators, one package each, their state, and their figures of the last batch
  *                uses checkpoint, compat, config, errors, identity, inference, microbatch, plans,
- *                sources, status
+ *                sources
  *   evolution    changed queries with inherited state, and rescaling to another number of partitions
  *                uses analysis, checkpoint, compat, config, errors, execution, identity, microbatch,
  *                optimizer, plans, sources, state
  *   explain      EXPLAIN CHANGELOG as text, JSON and picture, dry runs, plans within Spark's EXPLAIN,
- *                and lineage
+ *                the table of running operators, and lineage
  *                uses analysis, compat, config, errors, execution, functions, inference, microbatch,
- *                plans, sources, status
+ *                plans, sources
  *   views        materialized views and streaming tables
  *                uses analysis, checkpoint, compat, config, connectors, errors, evolution, explain,
  *                functions, identity, plans, savepoints, sinks, sources
  *   web          a tab of Spark's web UI
- *                uses compat, explain, plans, status, views
+ *                uses compat, execution, explain, plans, views
  *   parser       syntax missing in Spark's grammar
  *                uses compat, errors, evolution, explain, savepoints, views
  * }}}

@@ -22,10 +22,10 @@ import org.apache.spark.sql.changelog.analysis._
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.execution.output.ChangelogOutputExec
+import org.apache.spark.sql.changelog.execution.{RunningPlans, RunningQuery}
 import org.apache.spark.sql.changelog.functions.ToChangelogFunction
 import org.apache.spark.sql.changelog.microbatch.StatePartitions
 import org.apache.spark.sql.changelog.plans._
-import org.apache.spark.sql.changelog.status.{RunningPlans, RunningQuery}
 
 /** A statement that shows queries in an [[ExplainFormat]], with one row per text. */
 trait ExplainCommand extends LeafRunnableCommand {

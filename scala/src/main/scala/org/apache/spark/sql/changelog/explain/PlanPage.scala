@@ -9,9 +9,9 @@ import scala.xml.{Elem, MinimizeMode, NodeSeq, Unparsed, Utility}
 import org.json4s.JsonAST._
 import org.json4s.JsonDSL._
 
+import org.apache.spark.sql.changelog.execution.RunningQuery
 import org.apache.spark.sql.changelog.plans.OperatorNumber.{Count, Ratio}
 import org.apache.spark.sql.changelog.plans.{ExplainNode, OperatorNumber}
-import org.apache.spark.sql.changelog.status.RunningQuery
 
 /**
  * Makes an HTML page from EXPLAIN: the picture of the query and, for a running query, a table of

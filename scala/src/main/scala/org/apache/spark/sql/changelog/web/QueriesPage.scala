@@ -11,9 +11,9 @@ import scala.xml.NodeSeq
 import org.apache.spark.sql.classic.SparkSession
 
 import org.apache.spark.sql.changelog.compat.{WebPage, WebRequest}
+import org.apache.spark.sql.changelog.execution.{RunningPlans, RunningQuery}
 import org.apache.spark.sql.changelog.explain.PlanPage
 import org.apache.spark.sql.changelog.plans.OperatorNumber
-import org.apache.spark.sql.changelog.status.{RunningPlans, RunningQuery}
 import org.apache.spark.sql.changelog.views.history.{RefreshError, RefreshHistory, RefreshRecord}
 import org.apache.spark.sql.changelog.views.{MaterializedView, ViewCatalog, ViewQuery, ViewStatus}
 

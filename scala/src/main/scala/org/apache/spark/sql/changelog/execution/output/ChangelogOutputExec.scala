@@ -15,11 +15,10 @@ import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.internal.StaticSQLConf.CODEGEN_CACHE_MAX_ENTRIES
 
-import org.apache.spark.sql.changelog.execution.PassesRows
+import org.apache.spark.sql.changelog.execution.{PassesRows, RunningPlans}
 import org.apache.spark.sql.changelog.microbatch.AssignStateInfo
 import org.apache.spark.sql.changelog.plans.{ExplainNode, Explanation, WatchedChanges}
 import org.apache.spark.sql.changelog.sources.records.DeadLetters
-import org.apache.spark.sql.changelog.status.RunningPlans
 
 /**
  * Marks the root of a changelog query, for EXPLAIN. The rows pass unchanged.

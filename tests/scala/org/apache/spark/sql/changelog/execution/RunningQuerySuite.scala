@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the spark-changelog authors
 // SPDX-License-Identifier: Apache-2.0
 
-package org.apache.spark.sql.changelog.status
+package org.apache.spark.sql.changelog.execution
 
 import scala.jdk.CollectionConverters._
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the spark-changelog authors
 // SPDX-License-Identifier: Apache-2.0
 
-package org.apache.spark.sql.changelog.status
+package org.apache.spark.sql.changelog.explain
 
 import java.time.Instant
 
@@ -17,6 +17,7 @@ import org.apache.spark.sql.execution.{LeafExecNode, LocalTableScanExec, SparkPl
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types._
 
+import org.apache.spark.sql.changelog.execution.{RunningOperator, RunningPlans, RunningQuery}
 import org.apache.spark.sql.changelog.functions.FunctionArguments
 import org.apache.spark.sql.changelog.plans.OperatorNumber.{Count, Ratio}
 import org.apache.spark.sql.changelog.plans.{ExplainNode, OperatorNumber, OperatorNumbers}
@@ -45,7 +46,7 @@ object ChangelogStatusFunction {
 }
 
 /** The rows of `changelog_status()`, computed when a query reads them. */
-private[status] case class StatusRows(output: Seq[Attribute])
+private[explain] case class StatusRows(output: Seq[Attribute])
     extends LeafNode
     with MultiInstanceRelation {
 
@@ -54,7 +55,7 @@ private[status] case class StatusRows(output: Seq[Attribute])
   override def computeStats(): Statistics = Statistics(sizeInBytes = 10000)
 }
 
-private[status] case class StatusRowsExec(output: Seq[Attribute]) extends LeafExecNode {
+private[explain] case class StatusRowsExec(output: Seq[Attribute]) extends LeafExecNode {
 
   private lazy val now: SparkPlan = LocalTableScanExec(output, StatusColumns.rows, None)
 
@@ -72,7 +73,7 @@ object StatusStrategy extends SparkStrategy {
 }
 
 /** The columns of `changelog_status()`, and the current rows. */
-private[status] object StatusColumns {
+private[explain] object StatusColumns {
 
   /**
    * The source of a row's values.

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the spark-changelog authors
 // SPDX-License-Identifier: Apache-2.0
 
-package org.apache.spark.sql.changelog.status
+package org.apache.spark.sql.changelog.execution
 
 import java.time.Instant
 import java.util.{Collections, WeakHashMap}
@@ -31,7 +31,7 @@ import org.apache.spark.sql.changelog.plans.{ExplainNode, OperatorNumber, Operat
  * @param compiledBefore
  *   the number of classes compiled by the driver before the run
  */
-private[status] final case class RunningPlan(
+private[execution] final case class RunningPlan(
     trees: Seq[ExplainNode],
     operators: Seq[(Long, String)],
     compiledBefore: Long)
@@ -75,14 +75,14 @@ object RunningPlans {
     all.filter(_.isCalled(name)).sortBy(query => (query.isActive, query.batchId)).lastOption
 
   /** The number of classes compiled by the driver, in local mode including classes compiled by tasks. */
-  private[status] def compiled: Long = CodegenMetrics.METRIC_COMPILATION_TIME.getCount
+  private[execution] def compiled: Long = CodegenMetrics.METRIC_COMPILATION_TIME.getCount
 }
 
 /** An operator of a running query, with the numbers of the last batch. */
 final case class RunningOperator(id: Long, name: String, numbers: OperatorNumbers)
 
 /** A running query, with the numbers of its last completed batch. */
-class RunningQuery private[status] (stream: StreamingQuery, plan: RunningPlan) {
+class RunningQuery private[execution] (stream: StreamingQuery, plan: RunningPlan) {
 
   val name: Option[String] = Option(stream.name)
   val id: String = stream.id.toString
@@ -167,7 +167,7 @@ object RunningQuery {
  * @param operators
  *   ids and names of the operators
  */
-private[status] class QueryMetrics(query: () => RunningQuery, operators: Seq[(Long, String)])
+private[execution] class QueryMetrics(query: () => RunningQuery, operators: Seq[(Long, String)])
     extends Source {
   private val described = query()
 
@@ -196,7 +196,7 @@ private[status] class QueryMetrics(query: () => RunningQuery, operators: Seq[(Lo
   }
 }
 
-private[status] object QueryMetrics {
+private[execution] object QueryMetrics {
 
   /** Registers a run's metrics until the run ends. */
   def register(stream: StreamingQuery, plan: RunningPlan): Unit = {
