@@ -13,7 +13,6 @@ import org.apache.spark.sql.changelog.functions._
 import org.apache.spark.sql.changelog.identity.CheckChangelogSupport
 import org.apache.spark.sql.changelog.optimizer._
 import org.apache.spark.sql.changelog.parser.ChangelogParser
-import org.apache.spark.sql.changelog.sources.tables.ReadTableRows
 import org.apache.spark.sql.changelog.views._
 import org.apache.spark.sql.changelog.views.changes.{ChangesFunction, ResolveViewChanges}
 import org.apache.spark.sql.changelog.web.ChangelogTab
@@ -43,36 +42,26 @@ class ChangelogExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectTableFunction(LookupFunction.description)
     extensions.injectTableFunction(ChangesFunction.description)
     extensions.injectTableFunction(ChangelogStatusFunction.description)
-    extensions.injectHintResolutionRule(_ => ResolveRowTtl)
-    extensions.injectHintResolutionRule(_ => ResolveSkewHints)
+    ResolvePhase.hints.foreach(pass => extensions.injectHintResolutionRule(_ => pass.rule))
     extensions.injectHintResolutionRule(_ => ResolveViewStatements) // queries stay text
     extensions.injectHintResolutionRule(
       new RefuseViewWrites(_)
     ) // before formats replace statements
-    extensions.injectResolutionRule(_ => ResolveRowTtl) // Hive sessions skip the hint rules above
-    extensions.injectResolutionRule(_ => ResolveSkewHints) // also resolves columns
+    // Hive sessions skip the hint rules above; columns are resolved here in all sessions
+    ResolvePhase.hints.foreach(pass => extensions.injectResolutionRule(_ => pass.rule))
     extensions.injectResolutionRule(new RefuseViewWrites(_))
     extensions.injectResolutionRule(new DropViewsWhole(_))
     extensions.injectResolutionRule(new ResolveViewChanges(_))
     extensions.injectResolutionRule(_ => CheckWatermarks) // before Spark drops watermarks
-    extensions.injectPostHocResolutionRule(_ => InlineCommonTables)
-    extensions.injectPostHocResolutionRule(_ => ResolvePassingTime)
-    extensions.injectPostHocResolutionRule(_ => AcceptOffset)
-    extensions.injectPostHocResolutionRule(_ => RecognizeLookupJoin)
-    extensions.injectPostHocResolutionRule(_ => RecognizeTemporalJoin) // after the rules above
-    extensions.injectPostHocResolutionRule(_ => LiftSources)
+    ResolvePhase.analysis.foreach(pass => extensions.injectPostHocResolutionRule(_ => pass.rule))
     extensions.injectCheckRule(_ => CheckPivot)
     extensions.injectCheckRule(_ => CheckNearestBy)
     extensions.injectCheckRule(_ => CheckRowOrder) // before functions are replaced
     extensions.injectCheckRule(new CheckChangelogSupport(_))
     // before optimization
-    extensions.injectPlanNormalizationRule(_ => ReadTableRows)
-    extensions.injectPlanNormalizationRule(_ => LowerSources)
-    extensions.injectPlanNormalizationRule(_ => DropHints)
+    ResolvePhase.lowering.foreach(pass => extensions.injectPlanNormalizationRule(_ => pass.rule))
     // optimization: with Spark's operator optimization
-    extensions.injectOptimizerRule(_ => ReadLookupTables)
-    extensions.injectOptimizerRule(_ => LiftSkew)
-    extensions.injectOptimizerRule(_ => PushThroughRowTtl)
+    ResolvePhase.optimization.foreach(pass => extensions.injectOptimizerRule(_ => pass.rule))
     // after operator optimization, before distinct aggregates are expanded
     extensions.injectPreCBORule(new RewriteChangelogQuery(_))
     // planning: before Spark's own strategies

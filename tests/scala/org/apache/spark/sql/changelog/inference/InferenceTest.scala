@@ -14,7 +14,7 @@ import org.apache.spark.sql.test.SharedSparkSession
 import org.apache.spark.sql.types.{ByteType, MetadataBuilder, StringType, StructType}
 
 import org.apache.spark.sql.changelog.analysis.ResolvePassingTime
-import org.apache.spark.sql.changelog.optimizer.NormalizeChangelogQuery
+import org.apache.spark.sql.changelog.optimizer.{NormalizePhase, PhaseLaws, ResolvePhase}
 import org.apache.spark.sql.changelog.plans.{Emission, FromChangelog, InputMode, ToChangelog}
 import org.apache.spark.sql.changelog.testing.ChangelogSession
 import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
@@ -88,7 +88,11 @@ trait InferenceTest extends SharedSparkSession {
       key: Seq[String] = Nil,
       emission: Emission = Emission.Changes): AnnotatedPlan = {
     val root = toChangelog(plan, mode, key).copy(emission = emission)
-    InferChangelogMode(NormalizeChangelogQuery(optimizedUntilHook(root)))
+    val normalized = NormalizePhase(ResolvePhase(optimizedUntilHook(root)))
+    val annotated = InferChangelogMode(normalized)
+    assert(PhaseLaws.ofNormalized(normalized).isEmpty)
+    assert(PhaseLaws.ofAnnotated(annotated).isEmpty)
+    annotated
   }
 
   /** Infers the modes of a plan that the optimizer has not seen. */
@@ -120,6 +124,9 @@ trait InferenceTest extends SharedSparkSession {
     var captured = root
     val state = spark.sessionState
     new SparkOptimizer(state.catalogManager, state.catalog, state.experimentalMethods) {
+      override def extendedOperatorOptimizationRules: Seq[Rule[LogicalPlan]] =
+        super.extendedOperatorOptimizationRules ++ ResolvePhase.optimization.map(_.rule)
+
       override def preCBORules: Seq[Rule[LogicalPlan]] = Seq(new Rule[LogicalPlan] {
         override def apply(plan: LogicalPlan): LogicalPlan = {
           plan match {

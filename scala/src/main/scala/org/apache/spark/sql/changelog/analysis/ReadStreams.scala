@@ -220,20 +220,23 @@ object ReadSourcesOnce extends Rule[LogicalPlan] {
    * redundant. Without the mark, a column read by only one side of a join would have equal ids on
    * both sides. A join pushed below a projection would then find the column twice.
    */
-  private val Mark = "spark.sql.changelog.readOnceMore"
+  private[analysis] val Mark = "spark.sql.changelog.readOnceMore"
+}
 
-  /** Returns the plan without the marks. Runs after Spark's rules for aliases. */
-  def withoutMarks(plan: LogicalPlan): LogicalPlan = {
-    def unmarked(metadata: Metadata) =
-      new MetadataBuilder().withMetadata(metadata).remove(Mark).build()
-    plan.transformAllExpressions {
-      case alias: Alias if alias.explicitMetadata.exists(_.contains(Mark)) =>
-        val metadata = alias.explicitMetadata.map(unmarked)
-        Alias(alias.child, alias.name)(alias.exprId, alias.qualifier, metadata)
-      case column: AttributeReference if column.metadata.contains(Mark) =>
-        column.withMetadata(unmarked(column.metadata))
-    }
+/** Removes the marks of repeated readings. Runs after Spark's rules for aliases. */
+object RemoveReadMarks extends Rule[LogicalPlan] {
+  import ReadSourcesOnce.Mark
+
+  override def apply(plan: LogicalPlan): LogicalPlan = plan.transformAllExpressions {
+    case alias: Alias if alias.explicitMetadata.exists(_.contains(Mark)) =>
+      val metadata = alias.explicitMetadata.map(unmarked)
+      Alias(alias.child, alias.name)(alias.exprId, alias.qualifier, metadata)
+    case column: AttributeReference if column.metadata.contains(Mark) =>
+      column.withMetadata(unmarked(column.metadata))
   }
+
+  private def unmarked(metadata: Metadata) =
+    new MetadataBuilder().withMetadata(metadata).remove(Mark).build()
 }
 
 /**

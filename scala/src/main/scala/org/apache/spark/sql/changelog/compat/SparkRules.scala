@@ -34,7 +34,7 @@ object SparkRules {
   def joinPredicateSubqueries(plan: LogicalPlan): LogicalPlan = RewritePredicateSubquery(plan)
 
   /** Removes unused columns. */
-  def pruneColumns(plan: LogicalPlan): LogicalPlan = ColumnPruning(plan)
+  def pruneColumns: Rule[LogicalPlan] = ColumnPruning
 
   /** Applies the cleanup rules that Spark runs after creating joins. */
   def cleanUpJoins(plan: LogicalPlan): LogicalPlan =
@@ -55,7 +55,7 @@ object SparkRules {
   def withoutNames(plan: LogicalPlan): LogicalPlan = EliminateView(EliminateSubqueryAliases(plan))
 
   /** Makes columns nullable if their input is nullable. */
-  def updateNullability(plan: LogicalPlan): LogicalPlan = UpdateAttributeNullability(plan)
+  def updateNullability: Rule[LogicalPlan] = UpdateAttributeNullability
 
   /** Moves calls of Python functions out of aggregates, as far as Spark does. */
   def extractPythonFromAggregates(plan: LogicalPlan): LogicalPlan =

@@ -8,6 +8,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateExpression, Count}
 import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.util.UnsafeRowUtils
 
 import org.apache.spark.sql.changelog.compat.TypedFunctions
@@ -29,9 +30,9 @@ import org.apache.spark.sql.changelog.plans.{GroupValue, ObjectFunction, RowFunc
  * functions over groups, static rows, and functions over whole partitions. The latter may mix
  * rows freely.
  */
-private[optimizer] object CallRowFunctions {
+private[optimizer] object CallRowFunctions extends Rule[LogicalPlan] {
 
-  def apply(plan: LogicalPlan): LogicalPlan = plan.transformUp {
+  override def apply(plan: LogicalPlan): LogicalPlan = plan.transformUp {
     case rows @ SerializeFromObject(serializer, Objects(source, functions))
         if !StaticInference.isStatic(rows) =>
       generate(source, functions, Seq(identity), serializer)
@@ -107,10 +108,11 @@ private class FilterObject(condition: Expression) extends ObjectFunction("filter
  *   Aggregate [collationkey(name)], [group_value(name) AS name, count(DISTINCT collationkey(nick))]
  * }}}
  */
-private[optimizer] object GroupByCollationKey {
+private[optimizer] object GroupByCollationKey extends Rule[LogicalPlan] {
 
-  def apply(plan: LogicalPlan): LogicalPlan = plan.transformUp { case aggregate: Aggregate =>
-    countByKey(groupByKey(aggregate))
+  override def apply(plan: LogicalPlan): LogicalPlan = plan.transformUp {
+    case aggregate: Aggregate =>
+      countByKey(groupByKey(aggregate))
   }
 
   private def groupByKey(aggregate: Aggregate): Aggregate =

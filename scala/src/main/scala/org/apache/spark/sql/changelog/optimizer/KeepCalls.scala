@@ -13,6 +13,7 @@ import org.apache.spark.sql.catalyst.expressions.{
   AttributeReference, Expression, Literal, PythonUDF
 }
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Subquery}
+import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.types.{DataType, StructType}
 
 import org.apache.spark.sql.changelog.plans.FromChangelog
@@ -51,13 +52,16 @@ private[optimizer] object KeepCalls {
       }
       hidden.asInstanceOf[Subquery]
     }
+}
 
-  /** Returns the plan with the original calls, once the subquery is part of the query. */
-  def show(plan: LogicalPlan): LogicalPlan = plan.transformAllExpressionsWithSubqueries {
-    case call @ AggregateExpression(DistinctValues(function), _, _, _, _) =>
-      call.copy(aggregateFunction = function, isDistinct = true)
-    case PythonCall(function, arguments) => function.withNewChildren(arguments)
-  }
+/** Restores the original calls, once the subqueries are part of the query. */
+private[optimizer] object ShowCalls extends Rule[LogicalPlan] {
+  override def apply(plan: LogicalPlan): LogicalPlan =
+    plan.transformAllExpressionsWithSubqueries {
+      case call @ AggregateExpression(DistinctValues(function), _, _, _, _) =>
+        call.copy(aggregateFunction = function, isDistinct = true)
+      case PythonCall(function, arguments) => function.withNewChildren(arguments)
+    }
 }
 
 /** HiddenCall: a placeholder call, unknown to Spark and never evaluated. */

@@ -184,9 +184,9 @@ object NameColumns extends Rule[LogicalPlan] {
  *
  * Spark does the same for its own aggregates, but only after ours are planned.
  */
-private[optimizer] object PullOutPythonFunctions {
+private[optimizer] object PullOutPythonFunctions extends Rule[LogicalPlan] {
 
-  def apply(plan: LogicalPlan): LogicalPlan =
+  override def apply(plan: LogicalPlan): LogicalPlan =
     SparkRules.extractPythonFromAggregates(plan).transformUp {
       case aggregate: Aggregate if aggregate.aggregateExpressions.exists(callsPython) =>
         val calls = mutable.LinkedHashMap.empty[Expression, Alias]

@@ -33,7 +33,9 @@ import org.apache.spark.sql.changelog.plans.{FromChangelog, RenameColumns}
  */
 object SeparateSources extends Rule[LogicalPlan] {
 
-  override def apply(plan: LogicalPlan): LogicalPlan = {
+  override def apply(plan: LogicalPlan): LogicalPlan = plan.mapChildren(separate)
+
+  private def separate(plan: LogicalPlan): LogicalPlan = {
     val taken = mutable.Set.empty[ExprId]
     val read = mutable.Set.empty[ExprId]
     val separated = withOwnRepeatedRows(plan).transformUpWithNewOutput {

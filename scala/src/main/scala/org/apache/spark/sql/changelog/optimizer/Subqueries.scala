@@ -11,9 +11,24 @@ import org.apache.spark.sql.catalyst.planning.PhysicalAggregation
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.plans.{LeftOuter, LeftSingle}
 import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.catalyst.trees.TreePattern.PLAN_EXPRESSION
 import org.apache.spark.sql.catalyst.util.UnsafeRowUtils.isBinaryStable
 
+import org.apache.spark.sql.changelog.compat.SparkRules
 import org.apache.spark.sql.changelog.plans.FromChangelog
+
+/**
+ * Turns subqueries into joins. Spark's rule makes joins of predicates, and Spark's cleanup of joins follows. Spark's
+ * optimizer has already turned some subqueries into joins.
+ */
+private[optimizer] object JoinSubqueries extends Rule[LogicalPlan] {
+  override def apply(plan: LogicalPlan): LogicalPlan =
+    if (!plan.containsPattern(PLAN_EXPRESSION)) plan
+    else {
+      val placed = LiftSubqueryFilters(LimitBelowSubqueries(plan))
+      SparkRules.cleanUpJoins(JoinScalarSubqueries(SparkRules.joinPredicateSubqueries(placed)))
+    }
+}
 
 /**
  * Moves filters with subqueries above an aggregate, from rows to groups.

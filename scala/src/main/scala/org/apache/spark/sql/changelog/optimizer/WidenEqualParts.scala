@@ -32,17 +32,19 @@ object WidenEqualParts extends Rule[LogicalPlan] with PredicateHelper {
 
   override def apply(plan: LogicalPlan): LogicalPlan =
     if (!conf.getConf(ChangelogConf.SHARE_EQUAL_PARTS_ENABLED)) plan
-    else {
-      val sources = plan.collect { case source: FromChangelog => source.number }
-      // Each step makes two parts equal, or lets one part replace several.
-      val widened = Iterator
-        .iterate(Option(plan))(_.flatMap(widenOne))
-        .take(sources.size * sources.size + 1)
-        .takeWhile(_.isDefined)
-        .flatten
-        .foldLeft(plan)((_, last) => last)
-      if (widened eq plan) plan else SeparateSources.withoutAliases(widened)
-    }
+    else plan.mapChildren(widen)
+
+  private def widen(plan: LogicalPlan): LogicalPlan = {
+    val sources = plan.collect { case source: FromChangelog => source.number }
+    // Each step makes two parts equal, or lets one part replace several.
+    val widened = Iterator
+      .iterate(Option(plan))(_.flatMap(widenOne))
+      .take(sources.size * sources.size + 1)
+      .takeWhile(_.isDefined)
+      .flatten
+      .foldLeft(plan)((_, last) => last)
+    if (widened eq plan) plan else SeparateSources.withoutAliases(widened)
+  }
 
   /** Returns the plan with one more pair of equal parts, if any. */
   private def widenOne(plan: LogicalPlan): Option[LogicalPlan] = {
