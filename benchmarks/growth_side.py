@@ -57,6 +57,7 @@ WRITTEN: dict[str, list[tuple[str, str | None]]] = {
     ],
     "rank": [(OPERATORS["rank"], "k")],
     "normalize": [(OPERATORS["normalize"], None), ("SELECT id, v FROM t", "id")],
+    "neighbors": [(OPERATORS["neighbors"], None)],
 }
 # A query of one aggregate in stock Spark, where every change is a new row.
 STOCK = "stock aggregate"

@@ -155,7 +155,13 @@ object OperatorQuery {
     OperatorQuery("grouped map", "SELECT g, n, span FROM mapped_t"),
     OperatorQuery(
       "recursion",
-      "WITH RECURSIVE above(id, v, n) AS (SELECT id, v, 0 FROM t WHERE id < 8 UNION ALL SELECT a.id, b.v, n + 1 FROM above a JOIN t b ON b.id = a.v WHERE n < 3) SELECT n, count(*) AS c, sum(v) AS s FROM above GROUP BY n"))
+      "WITH RECURSIVE above(id, v, n) AS (SELECT id, v, 0 FROM t WHERE id < 8 UNION ALL SELECT a.id, b.v, n + 1 FROM above a JOIN t b ON b.id = a.v WHERE n < 3) SELECT n, count(*) AS c, sum(v) AS s FROM above GROUP BY n"),
+    OperatorQuery(
+      "history",
+      "SELECT g, id, v, valid_from, valid_to FROM history(TABLE(SELECT id, g, v FROM t), key => 'g', history_by => 'v', delete_when => 'id % 7 = 0')"),
+    OperatorQuery(
+      "history of tracked columns",
+      "SELECT id, g, v, valid_from, valid_to FROM history(TABLE(SELECT id, g, v, at FROM events_t), key => 'id', history_by => 'at', track => 'g')"))
 
   /** The names of one query for each family of operators. */
   val OfEachFamily: Set[String] = Set(
