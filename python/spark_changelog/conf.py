@@ -187,6 +187,13 @@ class ChangelogConf:
         "SKEW. The other side's rows of that key are copied to every part. A query keeps the "
         "value it started with.",
     )
+    schema_registry_password = Entry(
+        "spark.sql.changelog.schemaRegistry.password",
+        str,
+        "The user and password for the schema registry of from_debezium and from_upsert_kafka, "
+        "as 'user:password', or a token without a colon. Not stored in checkpoints and views.",
+        optional=True,
+    )
     share_equal_parts = Entry(
         "spark.sql.changelog.shareEqualParts.enabled",
         _boolean,

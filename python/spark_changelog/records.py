@@ -26,7 +26,7 @@ TimePrecision = Literal[
 ]
 BinaryHandling = Literal["bytes", "base64", "base64-url-safe", "hex"]
 OnRecordError = Literal["fail", "drop", "return"]
-OnTruncate = Literal["fail", "ignore"]
+OnTruncate = Literal["fail", "ignore", "apply"]
 
 
 @checked
@@ -37,6 +37,7 @@ def from_debezium(
     *,
     value: str = "value",
     message_key: str | None = None,
+    schema_registry: str | None = None,
     input: Input | None = None,
     sequence_by: str | Sequence[str] | None = None,
     table: str | None = None,
@@ -66,6 +67,10 @@ def from_debezium(
         The column with an event's JSON, a string or bytes.
     message_key : str, optional
         The column with the key of an event, for deletes without a before image.
+    schema_registry : str, optional
+        The address of a schema registry, such as ``"http://registry:8081"``, for events in Avro
+        in Confluent's wire format. The setting ``spark.sql.changelog.schemaRegistry.password``
+        holds the password.
     input : {"retract", "upsert"}, optional
         The origin of before images: ``"retract"`` reads them from the events, ``"upsert"``
         restores them by ``key``. By default ``"upsert"`` with a key, ``"retract"`` without.
@@ -84,8 +89,9 @@ def from_debezium(
         The encodings of single columns, such as ``{"created": "MicroTimestamp"}``.
     unavailable_value : str, optional
         The connector's ``unavailable.value.placeholder``.
-    on_truncate : {"fail", "ignore"}, optional
-        The reaction to a truncated table, since a truncation lists no rows.
+    on_truncate : {"fail", "ignore", "apply"}, optional
+        The reaction to a truncated table. ``"apply"`` deletes the rows of earlier changes, and
+        requires ``input="upsert"``.
     on_error : {"fail", "drop", "return"}, optional
         The reaction to an unreadable event: ``"fail"``, the default, or ``"drop"`` and count the
         event. ``"return"`` returns the unreadable rows of ``df`` in place of the table, with the
@@ -130,6 +136,7 @@ def from_debezium(
         key=columns(key),
         value=value,
         message_key=message_key,
+        schema_registry=schema_registry,
         input=input,
         sequence_by=columns(sequence_by),
         table=table,
@@ -189,8 +196,9 @@ def from_canal(
         table.
     encodings : mapping of str to str, optional
         The encodings of single columns, such as ``{"picture": "base64"}``.
-    on_truncate : {"fail", "ignore"}, optional
-        The reaction to a truncated or dropped table, since such a message lists no rows.
+    on_truncate : {"fail", "ignore", "apply"}, optional
+        The reaction to a truncated or dropped table. ``"apply"`` deletes the rows of earlier
+        changes, and requires ``input="upsert"``.
     on_error : {"fail", "drop", "return"}, optional
         The reaction to an unreadable message: ``"fail"``, the default, or ``"drop"`` and count
         the message. ``"return"`` returns the unreadable rows of ``df`` in place of the table,
@@ -245,6 +253,204 @@ def from_canal(
 
 
 @checked
+def from_maxwell(
+    df: DataFrame,
+    schema: str | StructType,
+    key: str | Sequence[str] | None = None,
+    *,
+    value: str = "value",
+    input: Input | None = None,
+    sequence_by: str | Sequence[str] | None = None,
+    table: str | None = None,
+    metadata: str | Sequence[str] | None = None,
+    encodings: Mapping[str, str] | None = None,
+    on_truncate: OnTruncate | None = None,
+    on_error: OnRecordError | None = None,
+    dead_letter: str | None = None,
+    snapshot: DataFrame | None = None,
+) -> DataFrame:
+    """Read messages of Maxwell's daemon, and return the replicated table.
+
+    Parameters
+    ----------
+    df : DataFrame
+        The messages, one row per message, streaming or not.
+    schema : str or StructType
+        The columns of the table, named as in the messages.
+    key : str or sequence of str, optional
+        Columns that identify a row. With a key, before images are restored by key. Without a key
+        they are rebuilt from ``data`` and ``old``, and every message must arrive exactly once.
+    value : str
+        The column with a message's JSON, a string or bytes.
+    input : {"retract", "upsert"}, optional
+        The origin of before images: ``"retract"`` rebuilds them from the messages, ``"upsert"``
+        restores them by ``key``. By default ``"upsert"`` with a key, ``"retract"`` without.
+    sequence_by : str or sequence of str, optional
+        The order of a row's changes: columns of ``df``, or fields of a message. By default
+        ``ts``, the second of the change, then the order of arrival.
+    table : str, optional
+        The source table to read, as ``orders`` or ``shop.orders``. By default every message is
+        read.
+    metadata : str or sequence of str, optional
+        Columns of ``df``, or fields such as ``ts``, ``database`` or ``table``, to add to the
+        table.
+    encodings : mapping of str to str, optional
+        The encodings of single columns, such as ``{"picture": "base64"}``.
+    on_truncate : {"fail", "ignore", "apply"}, optional
+        The reaction to a dropped table. Maxwell writes no message for a truncation. ``"apply"``
+        deletes the rows of earlier changes, and requires ``input="upsert"``.
+    on_error : {"fail", "drop", "return"}, optional
+        The reaction to an unreadable message: ``"fail"``, the default, or ``"drop"`` and count
+        the message. ``"return"`` returns the unreadable rows of ``df`` in place of the table,
+        with the reason in a column ``_error``, for example to write them to a separate table.
+    dead_letter : str, optional
+        A directory for the unreadable messages of a stream. Each is written as JSON with the
+        reason and its columns, and is dropped and counted. Leave out ``on_error`` then.
+    snapshot : DataFrame, optional
+        The rows of the table before the first message, as a batch data frame. The first batch
+        inserts the rows. ``key`` resolves messages already in the snapshot. Columns such as
+        ``ts`` are optional: rows without them are older than every message.
+
+    Returns
+    -------
+    DataFrame
+        The table, an ordinary data frame.
+
+    Examples
+    --------
+    >>> messages = spark.createDataFrame(
+    ...     [
+    ...         ('{"type": "insert", "ts": 1, "data": {"id": 1, "n": 5}}',),
+    ...         ('{"type": "update", "ts": 2, "data": {"id": 1, "n": 6}, "old": {"n": 5}}',),
+    ...     ],
+    ...     "value STRING",
+    ... )
+    >>> from_maxwell(messages, "id INT, n INT", key="id").show()
+    +---+---+
+    | id|  n|
+    +---+---+
+    |  1|  6|
+    +---+---+
+    <BLANKLINE>
+    """
+    return read(
+        "from_maxwell",
+        df,
+        snapshot,
+        schema=ddl(schema),
+        key=columns(key),
+        value=value,
+        input=input,
+        sequence_by=columns(sequence_by),
+        table=table,
+        metadata=columns(metadata),
+        encodings=encodings,
+        on_truncate=on_truncate,
+        on_error=on_error,
+        dead_letter=dead_letter,
+    )
+
+
+@checked
+def from_goldengate(
+    df: DataFrame,
+    schema: str | StructType,
+    key: str | Sequence[str] | None = None,
+    *,
+    value: str = "value",
+    input: Input | None = None,
+    sequence_by: str | Sequence[str] | None = None,
+    table: str | None = None,
+    metadata: str | Sequence[str] | None = None,
+    encodings: Mapping[str, str] | None = None,
+    on_truncate: OnTruncate | None = None,
+    on_error: OnRecordError | None = None,
+    dead_letter: str | None = None,
+    snapshot: DataFrame | None = None,
+) -> DataFrame:
+    """Read JSON messages of Oracle GoldenGate, and return the replicated table.
+
+    Parameters
+    ----------
+    df : DataFrame
+        The messages, one row per message, streaming or not.
+    schema : str or StructType
+        The columns of the table, named as in the messages.
+    key : str or sequence of str, optional
+        Columns that identify a row. With a key, before images are restored by key. Without a key
+        they are read from ``before``, and every message must arrive exactly once.
+    value : str
+        The column with a message's JSON, a string or bytes.
+    input : {"retract", "upsert"}, optional
+        The origin of before images: ``"retract"`` reads them from the messages, ``"upsert"``
+        restores them by ``key``. By default ``"upsert"`` with a key, ``"retract"`` without.
+    sequence_by : str or sequence of str, optional
+        The order of a row's changes: columns of ``df``, or fields of a message. By default
+        ``pos``, the position in the trail.
+    table : str, optional
+        The source table to read, as ``ORDERS`` or ``SHOP.ORDERS``. By default every message is
+        read.
+    metadata : str or sequence of str, optional
+        Columns of ``df``, or fields such as ``pos``, ``op_ts`` or ``table``, to add to the
+        table.
+    encodings : mapping of str to str, optional
+        The encodings of single columns, such as ``{"picture": "base64"}``.
+    on_truncate : {"fail", "ignore", "apply"}, optional
+        The reaction to a truncated table. ``"apply"`` deletes the rows of earlier
+        changes, and requires ``input="upsert"``.
+    on_error : {"fail", "drop", "return"}, optional
+        The reaction to an unreadable message: ``"fail"``, the default, or ``"drop"`` and count
+        the message. ``"return"`` returns the unreadable rows of ``df`` in place of the table,
+        with the reason in a column ``_error``, for example to write them to a separate table.
+    dead_letter : str, optional
+        A directory for the unreadable messages of a stream. Each is written as JSON with the
+        reason and its columns, and is dropped and counted. Leave out ``on_error`` then.
+    snapshot : DataFrame, optional
+        The rows of the table before the first message, as a batch data frame. The first batch
+        inserts the rows. ``key`` resolves messages already in the snapshot. Columns such as
+        ``pos`` are optional: rows without them are older than every message.
+
+    Returns
+    -------
+    DataFrame
+        The table, an ordinary data frame.
+
+    Examples
+    --------
+    >>> messages = spark.createDataFrame(
+    ...     [
+    ...         ('{"op_type": "I", "pos": "01", "after": {"ID": 1, "N": 5}}',),
+    ...         ('{"op_type": "U", "pos": "02", "after": {"ID": 1, "N": 6}}',),
+    ...     ],
+    ...     "value STRING",
+    ... )
+    >>> from_goldengate(messages, "ID INT, N INT", key="ID").show()
+    +---+---+
+    | ID|  N|
+    +---+---+
+    |  1|  6|
+    +---+---+
+    <BLANKLINE>
+    """
+    return read(
+        "from_goldengate",
+        df,
+        snapshot,
+        schema=ddl(schema),
+        key=columns(key),
+        value=value,
+        input=input,
+        sequence_by=columns(sequence_by),
+        table=table,
+        metadata=columns(metadata),
+        encodings=encodings,
+        on_truncate=on_truncate,
+        on_error=on_error,
+        dead_letter=dead_letter,
+    )
+
+
+@checked
 def from_upsert_kafka(
     df: DataFrame,
     schema: str | StructType,
@@ -252,6 +458,7 @@ def from_upsert_kafka(
     *,
     value: str = "value",
     message_key: str = "key",
+    schema_registry: str | None = None,
     sequence_by: str | Sequence[str] | None = None,
     metadata: str | Sequence[str] | None = None,
     encodings: Mapping[str, str] | None = None,
@@ -273,6 +480,8 @@ def from_upsert_kafka(
         single column as the bare value.
     value, message_key : str
         The columns with the value and the key of a record, strings or bytes.
+    schema_registry : str, optional
+        The address of a schema registry, for values and keys in Avro in Confluent's wire format.
     sequence_by : str or sequence of str, optional
         Columns of ``df`` that order the changes of a row. By default changes apply in order of
         arrival, which is correct for a single topic.
@@ -320,6 +529,7 @@ def from_upsert_kafka(
         key=columns(key),
         value=value,
         message_key=message_key,
+        schema_registry=schema_registry,
         sequence_by=columns(sequence_by),
         metadata=columns(metadata),
         encodings=encodings,

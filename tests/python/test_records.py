@@ -15,7 +15,14 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from processes import ROOT
-from spark_changelog import from_canal, from_changelog, from_debezium, to_changelog
+from spark_changelog import (
+    from_canal,
+    from_changelog,
+    from_debezium,
+    from_goldengate,
+    from_maxwell,
+    to_changelog,
+)
 
 CORPUS = ROOT / "tests" / "resources" / "records"
 
@@ -74,6 +81,25 @@ def test_canal_from_files(spark: SparkSession, tmp_path: Path) -> None:
     arguments: dict[str, Any] = {"table": "shop.orders", "metadata": ["database"]}
     orders = from_canal(stream(spark, folder), "id INT, customer STRING", key="id", **arguments)
     assert kept(orders.orderBy("id"), tmp_path) == [(2, None, "shop"), (4, "Cyd", "shop")]
+
+
+def test_maxwell_and_goldengate_take_the_arguments_of_canal(spark: SparkSession) -> None:
+    arguments: dict[str, Any] = {"key": "id", "on_truncate": "apply", "on_error": "drop"}
+    row = '{"type": "insert", "ts": 1, "table": "t", "data": {"id": 1, "n": 5}}'
+    dropped = '{"type": "table-drop", "ts": 2, "database": "d", "table": "t"}'
+    for records, rows in [([row, "oops"], [(1, 5, "t")]), ([row, dropped], [])]:
+        df = spark.createDataFrame([(each,) for each in records], "value STRING")
+        table = from_maxwell(df, "id INT, n INT", metadata="table", table="t", **arguments)
+        assert [tuple(row) for row in table.collect()] == rows
+    df = spark.createDataFrame(
+        [
+            ('{"op_type": "I", "pos": "1", "table": "S.T", "after": {"id": 1, "n": 5}}',),
+            ('{"op_type": "U", "pos": "2", "table": "S.T", "after": {"id": 1}}',),
+        ],
+        "value STRING",
+    )
+    table = from_goldengate(df, "id INT, n INT", metadata="pos", table="T", **arguments)
+    assert [tuple(row) for row in table.collect()] == [(1, 5, "2")]
 
 
 def test_every_argument_reaches_spark(spark: SparkSession) -> None:

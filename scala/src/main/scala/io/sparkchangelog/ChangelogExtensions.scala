@@ -36,6 +36,8 @@ class ChangelogExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectTableFunction(FromChangelogFunction.description)
     extensions.injectTableFunction(FromDebeziumFunction.description)
     extensions.injectTableFunction(FromCanalFunction.description)
+    extensions.injectTableFunction(FromMaxwellFunction.description)
+    extensions.injectTableFunction(FromGoldenGateFunction.description)
     extensions.injectTableFunction(FromUpsertKafkaFunction.description)
     extensions.injectTableFunction(ToChangelogFunction.description)
     extensions.injectTableFunction(HistoryFunction.description)

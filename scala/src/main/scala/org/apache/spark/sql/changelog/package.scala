@@ -34,7 +34,7 @@ package org.apache.spark.sql
  *   analysis     rules and checks in Spark's analysis
  *                uses compat, config, errors, inference, plans
  *   functions    SQL table functions such as from_changelog and to_changelog
- *                uses analysis, compat, errors, plans, sources
+ *                uses analysis, compat, config, errors, plans, sources
  *   sinks        idempotent writes of changes into tables and topics
  *                uses checkpoint, compat, connectors, errors, plans, sources
  *   identity     the recorded plan in the checkpoint of a query, and the checks at the start

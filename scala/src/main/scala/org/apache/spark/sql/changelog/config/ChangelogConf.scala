@@ -146,6 +146,15 @@ object ChangelogConf {
     .checkValue(_ > 0, "at least one partition is needed")
     .createOptional
 
+  val SCHEMA_REGISTRY_PASSWORD: ConfigEntry[Option[String]] = Setting(
+    "spark.sql.changelog.schemaRegistry.password")
+    .doc(
+      "The user and password for the schema registry of from_debezium and from_upsert_kafka, as " +
+        "'user:password', or a token without a colon. Not stored in checkpoints and views.")
+    .version("0.1.0")
+    .stringConf
+    .createOptional
+
   val STATE_TTL: ConfigEntry[Long] = Setting("spark.sql.changelog.state.ttl")
     .doc(
       "The time after which a stateful operator forgets unchanged state, such as '36h'. A later " +
@@ -201,6 +210,7 @@ object ChangelogConf {
       JOIN_SPREAD_ENABLED,
       KEY_SAMPLE_ENABLED,
       RANK_TWO_LEVEL_ENABLED,
+      SCHEMA_REGISTRY_PASSWORD,
       SKEW_WAYS,
       SHARE_EQUAL_PARTS_ENABLED,
       STATE_PARTITIONS,

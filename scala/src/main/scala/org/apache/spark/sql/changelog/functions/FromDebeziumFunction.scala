@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.types._
 
+import org.apache.spark.sql.changelog.plans.InputMode
 import org.apache.spark.sql.changelog.sources.records._
 
 /**
@@ -30,6 +31,7 @@ object FromDebeziumFunction {
     "key",
     "value",
     "message_key",
+    RecordArguments.Registry,
     "input",
     "sequence_by",
     "table",
@@ -76,7 +78,6 @@ object FromDebeziumFunction {
       record.key,
       record.arguments.text("table"),
       named.map(_.stripPrefix("source.")),
-      record.truncateFails,
       record.timeZone)
     val debezium = format.parse(record.source, record.value, messageKey(record))
     val placeholder =
@@ -102,7 +103,11 @@ object FromDebeziumFunction {
   private def encodings(record: RecordArguments): StructField => Option[String] = {
     def mode[T](argument: String, modes: Map[String, T]): Option[T] =
       record.arguments.choice(argument, modes.keys.toSeq.sorted).map(modes)
-    val decimal = mode("decimal_handling_mode", decimals)
+    val ofEvents = mode("decimal_handling_mode", decimals)
+    // Decoded decimals are texts.
+    val decimal =
+      if (record.hasRegistry) ofEvents.filter(_ == "double").orElse(Some("string"))
+      else ofEvents
     val binary = mode("binary_handling_mode", binaries)
     val instant = mode("time_precision_mode", instants).flatten
     val timeOfDay = mode("time_precision_mode", timesOfDay).flatten
@@ -120,7 +125,7 @@ object FromDebeziumFunction {
 }
 
 /**
- * The SQL table function `from_canal`: Canal's flat messages, read as a table.
+ * A SQL table function over flat JSON records, read as a table.
  *
  * {{{
  *   from_canal(TABLE(source), schema [, key] [, value] [, input] [, sequence_by] ...)
@@ -128,12 +133,44 @@ object FromDebeziumFunction {
  *
  * `docs/sources-and-sinks.md` describes all arguments.
  */
-object FromCanalFunction {
-  val Name = "from_canal"
+private[changelog] sealed abstract class FlatFunction(
+    name: String,
+    dialect: FlatDialect,
+    binary: Option[String] = None) {
 
-  val description: FunctionArguments.Description =
-    FunctionArguments.describe(Name, "Reads Canal's messages as the table they describe")(build)
+  val description: FunctionArguments.Description = FunctionArguments.describe(
+    name,
+    s"Reads ${dialect.tool}'s messages as the table they describe")(build)
 
+  private def build(expressions: Seq[Expression]): LogicalPlan = {
+    val record = new RecordArguments(name, FlatFunction.parameters, expressions)
+    val sequence = record.sequenceNames(dialect.sequence)
+    val oldColumns = if (record.input == InputMode.Upsert) record.key else record.fields
+    val format = new FlatFormat(
+      dialect,
+      record.arguments.text("table"),
+      sequence,
+      oldColumns.map(_.name),
+      record.timeZone)
+    val flat = format.parse(record.source, record.value)
+    val unavailable = if (dialect.isPartial) Seq(FlatFormat.NotSent) else Nil
+    record
+      .changes(sequence, encodings(record), unavailable)(flat.metadata)
+      .copy(isAnyUnavailable = dialect.isPartial)
+      .read(flat.parsed)
+  }
+
+  private def encodings(record: RecordArguments): StructField => Option[String] = field =>
+    record.encodings
+      .get(field.name)
+      .orElse(field.dataType match {
+        case _: DecimalType => Some("string")
+        case BinaryType => binary
+        case _ => None
+      })
+}
+
+private object FlatFunction {
   private val parameters = Seq(
     "schema",
     "key",
@@ -146,33 +183,17 @@ object FromCanalFunction {
     "on_truncate",
     "on_error",
     "dead_letter")
-
-  private def build(expressions: Seq[Expression]): LogicalPlan = {
-    val record = new RecordArguments(Name, parameters, expressions)
-    val sequence = record.sequenceNames(Seq("es"))
-    val format = new CanalFormat(
-      record.arguments.text("table"),
-      record.truncateFails,
-      sequence,
-      record.timeZone)
-    val canal = format.parse(record.source, record.value)
-    record
-      .changes(sequence, encodings(record), Nil) { name =>
-        canal.metadata(name)
-      }
-      .read(canal.parsed)
-  }
-
-  /** Canal writes every value as text, and binary values with one character per byte. */
-  private def encodings(record: RecordArguments): StructField => Option[String] = field =>
-    record.encodings
-      .get(field.name)
-      .orElse(field.dataType match {
-        case _: DecimalType => Some("string")
-        case BinaryType => Some("iso-8859-1")
-        case _ => None
-      })
 }
+
+/** `from_canal`: Canal writes every value as text, and binary values with one character per byte. */
+object FromCanalFunction
+    extends FlatFunction("from_canal", FlatDialect.Canal, binary = Some("iso-8859-1"))
+
+/** `from_maxwell`: messages of Maxwell's daemon. */
+object FromMaxwellFunction extends FlatFunction("from_maxwell", FlatDialect.Maxwell)
+
+/** `from_goldengate`: messages of Oracle GoldenGate's JSON formatter. */
+object FromGoldenGateFunction extends FlatFunction("from_goldengate", FlatDialect.GoldenGate)
 
 /**
  * The SQL table function `from_upsert_kafka`: a compacted topic, read as a table.
@@ -194,6 +215,7 @@ object FromUpsertKafkaFunction {
     "key",
     "value",
     "message_key",
+    RecordArguments.Registry,
     "sequence_by",
     "metadata",
     "encodings",
@@ -201,14 +223,13 @@ object FromUpsertKafkaFunction {
     "dead_letter")
 
   private def build(expressions: Seq[Expression]): LogicalPlan = {
-    val record = new RecordArguments(Name, parameters, expressions)
+    val record = new RecordArguments(Name, parameters, expressions, keyColumn = Some("key"))
     if (record.key.isEmpty) {
       throw record.arguments.invalid(
         "key",
         "NULL",
         "the columns that identify a row are expected, as in key => 'id'")
     }
-    val messageKey = record.messageKey.getOrElse(record.text("message_key", "key"))
     val format = new UpsertFormat(record.fields, record.key.map(_.name), record.timeZone)
     record
       .changes(
@@ -221,6 +242,6 @@ object FromUpsertKafkaFunction {
               case _ => None
             }),
         Nil)(_ => None)
-      .read(format.parse(record.source, record.value, messageKey))
+      .read(format.parse(record.source, record.value, record.messageKey.get))
   }
 }

@@ -3,31 +3,40 @@
 
 package org.apache.spark.sql.changelog.functions
 
+import java.net.URI
+
+import scala.util.Try
 import scala.util.control.NonFatal
 
 import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project}
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types._
 
+import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.plans.InputMode
 import org.apache.spark.sql.changelog.sources.records.{
-  DeadLetters, OnError, RecordChanges, RecordColumn, RecordFaults, RecordFile
+  DeadLetters, OnError, OnTruncate, RecordChanges, RecordColumn, RecordFaults, RecordFile,
+  SchemaRegistry
 }
 import org.apache.spark.sql.changelog.sources.snapshots.InitialSnapshot
 
 /**
  * The arguments shared by all functions over records: the column with the text, and the table's
  * columns.
+ *
+ * @param keyColumn
+ *   the column with the key of the records by default
  */
 private[functions] class RecordArguments(
     function: String,
     parameters: Seq[String],
-    expressions: Seq[Expression]) {
+    expressions: Seq[Expression],
+    keyColumn: Option[String] = None) {
   import RecordArguments._
 
   val arguments = new FunctionArguments(
@@ -35,8 +44,33 @@ private[functions] class RecordArguments(
     (common ++ parameters).distinct :+ FunctionArguments.Snapshot,
     expressions)
 
-  val source: LogicalPlan = arguments.source
   arguments.checkNotNested()
+
+  /** Whether records are decoded by the schemas of a registry. */
+  val hasRegistry: Boolean =
+    parameters.contains(Registry) && arguments.has(Registry)
+
+  /** The records. Those of a schema registry are decoded to JSON. */
+  val source: LogicalPlan =
+    if (!hasRegistry) arguments.source
+    else {
+      val registry = schemaRegistry(arguments.text(Registry).get)
+      val encoded = Seq("value" -> Some("value"), "message_key" -> keyColumn).flatMap {
+        case (argument, default) =>
+          arguments.text(argument).orElse(default).map(arguments.column(argument, _))
+      }
+      if (encoded.head.dataType != BinaryType) {
+        val expected =
+          s"a BINARY column is expected with $Registry, not ${encoded.head.dataType.sql}"
+        throw arguments.invalid("value", encoded.head.name, expected)
+      }
+      Project(
+        arguments.source.output.map { column =>
+          if (column.dataType != BinaryType || !encoded.exists(_.exprId == column.exprId)) column
+          else Alias(registry.text(column), column.name)()
+        },
+        arguments.source)
+    }
 
   val timeZone: String = SQLConf.get.sessionLocalTimeZone
 
@@ -127,12 +161,8 @@ private[functions] class RecordArguments(
   /** The text of a record. */
   val value: Expression = textOf(valueColumn)
 
-  /** The text of a record's key, if the user names its column. */
-  lazy val messageKey: Option[Expression] = textColumn("message_key", None).map(textOf)
-
-  /** Returns the text of the column named by an argument, or of the column `default`. */
-  def text(argument: String, default: String): Expression =
-    textOf(textColumn(argument, Some(default)).get)
+  /** The text of a record's key, if its column is known. */
+  lazy val messageKey: Option[Expression] = textColumn("message_key", keyColumn).map(textOf)
 
   /** The columns that locate a record, for errors. */
   val place: Seq[(String, Expression)] = {
@@ -145,9 +175,10 @@ private[functions] class RecordArguments(
     columns ++ file
   }
 
-  /** Whether a truncation of the table is an error; if not, truncations are ignored. */
-  def truncateFails: Boolean =
-    !arguments.choice("on_truncate", Seq("fail", "ignore")).contains("ignore")
+  /** The reaction to a truncation of the table. */
+  private lazy val onTruncate: OnTruncate =
+    if (!parameters.contains("on_truncate")) OnTruncate.Ignore
+    else arguments.choice("on_truncate", OnTruncate.values).getOrElse(OnTruncate.Fail)
 
   /** Returns the sequence of a key's changes: the user's columns, or the format's default. */
   def sequenceNames(default: => Seq[String]): Seq[String] = {
@@ -196,6 +227,12 @@ private[functions] class RecordArguments(
             "a column of the source, or a metadata field of the record, is expected"
           throw arguments.invalid(argument, name, expected)
         }
+    if (onTruncate == OnTruncate.Apply && sequence.isEmpty) {
+      throw arguments.invalid(
+        "on_truncate",
+        "'apply'",
+        "the sequence tells which rows a truncation removes, and requires a key and input => 'upsert'")
+    }
     RecordChanges(
       fields.map(field => new RecordColumn(field, encodings(field), timeZone)),
       key.map(_.name),
@@ -210,6 +247,7 @@ private[functions] class RecordArguments(
       else Nil,
       unavailable,
       onError,
+      onTruncate,
       new RecordFaults(function, onError == OnError.Drop),
       source.output,
       place,
@@ -236,7 +274,8 @@ private[functions] class RecordArguments(
 
   private def textColumn(argument: String, default: Option[String]): Option[Attribute] =
     arguments.text(argument).orElse(default).map { name =>
-      val column = arguments.column(argument, name)
+      val named = arguments.column(argument, name)
+      val column = source.output(arguments.source.output.indexWhere(_.exprId == named.exprId))
       column.dataType match {
         case _: StringType | BinaryType => column
         case other =>
@@ -245,10 +284,25 @@ private[functions] class RecordArguments(
       }
     }
 
+  private def schemaRegistry(url: String): SchemaRegistry = {
+    val parsed = Try(URI.create(url)).filter(_.getHost != null)
+    if (parsed.isFailure || parsed.get.getUserInfo != null) {
+      val key = ChangelogConf.SCHEMA_REGISTRY_PASSWORD.key
+      throw arguments.invalid(
+        Registry,
+        if (parsed.isFailure) s"'$url'" else "an address with a password",
+        s"the address of the registry is expected, as in 'http://registry:8081'; the password is the setting $key")
+    }
+    new SchemaRegistry(url, SQLConf.get.getConf(ChangelogConf.SCHEMA_REGISTRY_PASSWORD))
+  }
+
   private def textOf(column: Attribute): Expression =
     if (column.dataType == StringType) column else Cast(column, StringType, Some(timeZone))
 }
 
 private[functions] object RecordArguments {
   private val common = Seq("schema", "key", "value", "on_error", "dead_letter")
+
+  /** The argument with the address of a schema registry. */
+  val Registry = "schema_registry"
 }

@@ -19,7 +19,7 @@ import org.apache.spark.unsafe.types.{CalendarInterval, UTF8String, VariantVal}
 
 import org.apache.spark.sql.changelog.plans.KeyCheck
 import org.apache.spark.sql.changelog.sources.ChangeTypes
-import org.apache.spark.sql.changelog.sources.records.{DeadLetters, RecordFaults, RecordParser}
+import org.apache.spark.sql.changelog.sources.records._
 
 /**
  * Writes expressions as text. Expressions with equal meaning have equal text at every start of a
@@ -72,6 +72,8 @@ private[identity] class CanonicalExpression(
       own match {
         // The handling of bad rows may change at a restart.
         case _: ChangeTypes | _: RecordFaults | _: DeadLetters | _: KeyCheck => "refused"
+        // The registry may move.
+        case _: SchemaRegistry => arguments.map(apply).mkString("decoded(", ", ", ")")
         case evaluator =>
           (argument(evaluator) ++ arguments.map(apply)).mkString(s"$function(", ", ", ")")
       }

@@ -23,15 +23,12 @@ import org.apache.spark.sql.changelog.sources.records.ParsedRecord._
  *   the table of the records, as `table` or `schema.table`; None for every table
  * @param sourceFields
  *   the requested fields of `source`
- * @param truncateFails
- *   whether a truncation is a fault; if not, truncations are ignored
  */
 private[changelog] class DebeziumFormat(
     columns: Seq[StructField],
     keyColumns: Seq[StructField],
     table: Option[String],
     sourceFields: Seq[String],
-    truncateFails: Boolean,
     timeZone: String) {
   import DebeziumFormat._
 
@@ -67,7 +64,7 @@ private[changelog] class DebeziumFormat(
         parsed,
         skipped = Or(Or(IsNull(value), isOneOf(op, Message, Truncate)), Not(isOfTable(record))),
         fault = faultOf(value, json, record, op),
-        truncates = truncates(record, op),
+        truncates = And(isOneOf(op, Truncate), isOfTable(record)),
         deletes = isOneOf(op, "d"),
         updates = isOneOf(op, "u"),
         before = keyRow.map(orKey(before, _, op)).getOrElse(before),
@@ -150,13 +147,9 @@ private[changelog] class DebeziumFormat(
         IsNull(op) -> literal("it has no op, so it is no change as Debezium writes it"),
         Not(isOneOf(op, ops: _*)) ->
           Concat(
-            Seq(literal("its op is '"), op, literal(s"', not one of ${ops.mkString(", ")}"))),
-        truncates(record, op) -> literal("it truncates the table")) ++
+            Seq(literal("its op is '"), op, literal(s"', not one of ${ops.mkString(", ")}")))) ++
         numbers).map { case (applies, fault) => And(IsNotNull(value), applies) -> fault })
   }
-
-  private def truncates(record: Expression, op: Expression): Expression =
-    And(And(Literal(truncateFails), isOneOf(op, Truncate)), isOfTable(record))
 
   private def isOfTable(record: Expression): Expression =
     table.map(isOf(_, field(record, "source"))).getOrElse(Literal(true))

@@ -36,7 +36,7 @@ private[changelog] case class RecordImage(
  * @param fault
  *   the reason why the record is unreadable, or NULL
  * @param truncates
- *   whether the record is a forbidden truncation, which also has a fault
+ *   whether the record empties the table
  * @param deletes
  *   whether the record deletes a row
  * @param updates

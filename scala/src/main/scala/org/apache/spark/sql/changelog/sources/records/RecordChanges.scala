@@ -4,7 +4,9 @@
 package org.apache.spark.sql.changelog.sources.records
 
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.plans.logical.{Filter, Generate, LogicalPlan, Project}
+import org.apache.spark.sql.catalyst.expressions.aggregate.Max
+import org.apache.spark.sql.catalyst.plans.Cross
+import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.types._
 
 import org.apache.spark.sql.changelog.plans.{FromChangelog, InputMode}
@@ -41,10 +43,14 @@ import org.apache.spark.sql.changelog.{ModifyKindSet, RowKind}
  *   the columns of the records
  * @param place
  *   the columns that locate a record, by name, for errors
+ * @param onTruncate
+ *   the reaction to a record that empties the table
  * @param deadLetters
  *   the files for unreadable records, if any
  * @param snapshot
  *   the rows of the table before the first record, if any
+ * @param isAnyUnavailable
+ *   whether values of every type may be missing from an update
  */
 private[changelog] case class RecordChanges(
     columns: Seq[RecordColumn],
@@ -54,17 +60,56 @@ private[changelog] case class RecordChanges(
     metadata: Seq[NamedExpression],
     unavailable: Seq[String],
     onError: OnError,
+    onTruncate: OnTruncate,
     faults: RecordFaults,
     source: Seq[Attribute],
     place: Seq[(String, Expression)],
     deadLetters: Option[DeadLetters],
     timeZone: String,
-    snapshot: Option[InitialSnapshot] = None) {
+    snapshot: Option[InitialSnapshot] = None,
+    isAnyUnavailable: Boolean = false) {
 
   private val upserts = input == InputMode.Upsert
   private val isKey: RecordColumn => Boolean = column => key.contains(column.name)
 
-  def read(parsed: ParsedRecord): LogicalPlan = {
+  def read(parsed: ParsedRecord): LogicalPlan =
+    if (onTruncate == OnTruncate.Apply && onError != OnError.Return) readSinceTruncation(parsed)
+    else readAll(parsed)
+
+  /**
+   * Reads the rows whose last change is later than every truncation.
+   *
+   * {{{
+   *   Filter _place > _emptied
+   *   +- Join Cross
+   *      :- FromChangelog            the table, with the place of each row's last change
+   *      +- Aggregate max(_place)    one row: the place of the last truncation
+   *         +- FromChangelog         the truncations
+   * }}}
+   */
+  private def readSinceTruncation(parsed: ParsedRecord): LogicalPlan = {
+    def place = Alias(struct(sequence: _*), "_place")()
+    val table = copy(metadata = metadata :+ place).readAll(parsed)
+    val truncations = Project(Seq(place), Filter(parsed.truncates, parsed.plan))
+    val feed = FromChangelog(
+      None,
+      ModifyKindSet.InsertOnly,
+      InputMode.Retract,
+      Nil,
+      Nil,
+      skipsBadRows = false,
+      parsed.plan.isStreaming,
+      truncations.output,
+      truncations,
+      reader = Some(faults.function))
+    val last = Alias(new Max(feed.output.head).toAggregateExpression(), "_emptied")()
+    val both = Join(table, Aggregate(Nil, Seq(last), feed), Cross, None, JoinHint.NONE)
+    val emptied = last.toAttribute
+    val kept = Filter(Or(IsNull(emptied), GreaterThan(table.output.last, emptied)), both)
+    Project(table.output.init, kept)
+  }
+
+  private def readAll(parsed: ParsedRecord): LogicalPlan = {
     val record = if (upserts) parsed else parsed.copy(after = completed(parsed))
     val (withAfter, after) = add(record.plan, "_after", row(record.after, columns))
     val oldColumns = if (upserts) columns.filter(isKey) else columns
@@ -81,11 +126,9 @@ private[changelog] case class RecordChanges(
         case Some(letters) => letters.keep(dataType, letter(record.record, fault))
         case None => faults.refuse(dataType, fault, at, record.record)
       }
-      val told = record.truncates match {
-        case Literal.FalseLiteral => refused
-        case truncates =>
-          If(truncates, faults.refuseTruncation(dataType, at, record.record), refused)
-      }
+      val told =
+        if (onTruncate != OnTruncate.Fail) refused
+        else If(record.truncates, faults.refuseTruncation(dataType, at, record.record), refused)
       val (withChanges, all) = add(withFault, "_changes", If(IsNull(fault), changes, told))
       fromChangelog(explode(withChanges, all), record.plan.isStreaming)
     }
@@ -189,7 +232,7 @@ private[changelog] case class RecordChanges(
     })
 
   private def isUnavailableAt(column: RecordColumn): Boolean =
-    unavailable.nonEmpty && column.mayBeUnavailable && !isKey(column)
+    unavailable.nonEmpty && (isAnyUnavailable || column.mayBeUnavailable) && !isKey(column)
 
   private def isUnavailable(text: Expression): Expression = isOneOf(text, unavailable: _*)
 
@@ -216,8 +259,11 @@ private[changelog] case class RecordChanges(
     val known = faults.map { case (applies, fault) =>
       And(And(readable, applies), IsNotNull(fault)) -> fault
     }
+    val truncates =
+      if (onTruncate != OnTruncate.Fail) Nil
+      else Seq(record.truncates -> literal("it truncates the table"))
     // For an unparsable record, `skipped` is unknown.
-    firstFault((IsNotNull(record.fault) -> record.fault) +: known)
+    firstFault((IsNotNull(record.fault) -> record.fault) +: (truncates ++ known))
   }
 
   private def imageFault(

@@ -118,6 +118,23 @@ object OnError {
   val values: Seq[OnError] = Seq(Fail, Drop, Return)
 }
 
+/** OnTruncate: the handling of a record that empties the table. */
+sealed abstract class OnTruncate(override val toString: String)
+
+object OnTruncate {
+
+  /** The query fails. */
+  case object Fail extends OnTruncate("fail")
+
+  /** The rows stay. */
+  case object Ignore extends OnTruncate("ignore")
+
+  /** The rows of earlier changes are deleted. */
+  case object Apply extends OnTruncate("apply")
+
+  val values: Seq[OnTruncate] = Seq(Fail, Ignore, Apply)
+}
+
 /**
  * DeadLetters: stores the unreadable records of a stream in files, with one JSON object per line.
  *

@@ -7,7 +7,7 @@ package org.apache.spark.sql.changelog.sources
  * Change records in text form, such as Debezium's and Canal's, read as rows with a kind.
  *
  * {{{
- *   DebeziumFormat, CanalFormat,   a record's text, parsed by from_json, as one ParsedRecord
+ *   DebeziumFormat, FlatFormat,    a record's text, parsed by from_json, as one ParsedRecord
  *   UpsertFormat
  *   RecordColumn, RecordValues     the text of one value as a value of its column's type
  *   RecordChanges                  a ParsedRecord as changes: below FromChangelog
