@@ -109,6 +109,29 @@ class ChangelogConf:
         "over rows that can change. Each other value has a record of its own, read only after "
         "retractions of all these best values.",
     )
+    lookup_keys_per_query = Entry(
+        "spark.sql.changelog.lookup.keysPerQuery",
+        int,
+        "The number of rows whose keys a lookup in a database asks for in one query.",
+    )
+    lookup_queries_per_task = Entry(
+        "spark.sql.changelog.lookup.queriesPerTask",
+        int,
+        "The number of queries that each task of a lookup in a database runs at a time, each on "
+        "a connection of its own.",
+    )
+    lookup_cached_keys = Entry(
+        "spark.sql.changelog.lookup.cachedKeys",
+        int,
+        "The number of keys that each executor caches for a lookup in a database, with their "
+        "rows, and keys without a row. 0 switches the cache off: each batch then reads the "
+        "current rows.",
+    )
+    lookup_cache_ttl = Entry(
+        "spark.sql.changelog.lookup.cacheTtl",
+        str,
+        "How long a lookup in a database uses the cached rows of a key.",
+    )
     state_partitions = Entry(
         "spark.sql.changelog.state.partitions",
         _number,

@@ -25,7 +25,7 @@ package org.apache.spark.sql
  *                uses compat, config
  *   plans        logical nodes of from_changelog, to_changelog and rewritten queries, and their
  *                description in EXPLAIN
- *                uses config, errors, microbatch
+ *                uses compat, config, errors, microbatch
  *   sources      changes from streams, records and followed tables, and initial snapshots
  *                uses checkpoint, compat, connectors, errors, plans
  *   inference    changelog modes, keys, final rows and stored state of each node, and the rejection

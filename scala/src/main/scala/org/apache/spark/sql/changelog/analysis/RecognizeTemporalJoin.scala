@@ -14,7 +14,7 @@ import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.inference.EquiJoin
 import org.apache.spark.sql.changelog.inference.nodes.StaticInference
 import org.apache.spark.sql.changelog.plans.{
-  LookupJoin, LookupTable, Skew, TemporalJoin, ToChangelog
+  LookupJoin, LookupTable, PointLookup, Skew, TemporalJoin, ToChangelog
 }
 
 /**
@@ -191,7 +191,7 @@ object RecognizeTemporalJoin extends Rule[LogicalPlan] with PredicateHelper {
  *      +- rates r
  * }}}
  *
- * A static table is joined in the usual way. `lookup` is an error anywhere except on the right
+ * A static table is joined in the usual way, and a table of a database by the keys of a batch. `lookup` is an error anywhere except on the right
  * side of such a join. Batch queries stay unchanged.
  */
 object RecognizeLookupJoin extends Rule[LogicalPlan] {
@@ -217,7 +217,7 @@ object RecognizeLookupJoin extends Rule[LogicalPlan] {
     plan.collectWithSubqueries { case lookup: LookupTable => lookup }.nonEmpty
 
   private val recognize: PartialFunction[LogicalPlan, LogicalPlan] = {
-    case LookupTable(table) if StaticInference.isStatic(table) => table
+    case LookupTable(table) if StaticInference.isStatic(table) => PointLookup.mark(table)
     case Join(left, right, joinType @ (Inner | LeftOuter | LeftSemi | LeftAnti), condition, _)
         if isLookup(right) =>
       LookupJoin(

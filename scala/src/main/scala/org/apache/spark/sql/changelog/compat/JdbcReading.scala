@@ -3,20 +3,29 @@
 
 package org.apache.spark.sql.changelog.compat
 
-import java.sql.{Connection, DatabaseMetaData, SQLFeatureNotSupportedException}
+import java.sql.{Connection, DatabaseMetaData, PreparedStatement, SQLFeatureNotSupportedException}
 import java.util.regex.Pattern
 
 import scala.util.Using
 
+import org.apache.spark.executor.InputMetrics
+import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.execution.datasources.LogicalRelation
-import org.apache.spark.sql.execution.datasources.jdbc.{JDBCOptions, JDBCRelation, JdbcUtils}
+import org.apache.spark.sql.execution.datasources.jdbc.{
+  JDBCOptions, JDBCPartition, JDBCRelation, JdbcUtils
+}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTable
+import org.apache.spark.sql.jdbc.JdbcDialects
+import org.apache.spark.sql.types.StructType
 
 /** The table or query read by Spark's JDBC source. */
-final class JdbcReading private (options: JDBCOptions) {
+final class JdbcReading private (options: JDBCOptions) extends Serializable {
   import JdbcReading._
+
+  @transient private lazy val dialect = JdbcDialects.get(options.url)
+  @transient private lazy val connections = dialect.createConnectionFactory(options)
 
   /** The options of the source, including passwords. */
   def parameters: Map[String, String] = options.parameters.toMap
@@ -31,6 +40,56 @@ final class JdbcReading private (options: JDBCOptions) {
       try keyOf(parts, connection, metadata)
       catch { case _: SQLFeatureNotSupportedException => Nil }
     }
+  }
+
+  def url: String = options.url
+
+  /** The name of the table, or the text of the query. */
+  def tableOrQuery: String = options.tableOrQuery
+
+  /** Opens a connection for [[read]]. */
+  def connect(): Connection = {
+    val connection = connections(-1)
+    dialect.beforeFetch(connection, options)
+    options.sessionInitStatement.foreach { text =>
+      Using.resource(connection.createStatement())(_.execute(text))
+    }
+    connection
+  }
+
+  def quoted(column: String): String = dialect.quoteIdentifier(column)
+
+  /**
+   * Reads the rows with a condition, and returns their number.
+   *
+   * @param condition
+   *   the condition as SQL, with a `?` for each parameter
+   * @param setParameters
+   *   sets the parameters of the statement
+   * @param use
+   *   uses a row, which is valid until the next row
+   */
+  def read(
+      connection: Connection,
+      columns: StructType,
+      condition: String,
+      setParameters: PreparedStatement => Unit)(use: InternalRow => Unit): Long = {
+    val text = dialect
+      .getJdbcSQLQueryBuilder(options)
+      .withPredicates(Array.empty, JDBCPartition(condition, 0))
+      .withColumns(columns.map(column => quoted(column.name)).toArray)
+      .build()
+    val metrics = new InputMetrics
+    Using.resource(connection.prepareStatement(text)) { statement =>
+      statement.setFetchSize(dialect.getFetchSize(options))
+      statement.setQueryTimeout(options.queryTimeout)
+      setParameters(statement)
+      Using.resource(statement.executeQuery()) { result =>
+        JdbcUtils.resultSetToSparkInternalRows(result, dialect, columns, metrics).foreach(use)
+      }
+    }
+    if (!connection.getAutoCommit) connection.commit()
+    metrics.recordsRead
   }
 
   private def keyOf(

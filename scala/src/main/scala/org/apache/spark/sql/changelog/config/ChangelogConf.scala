@@ -135,6 +135,38 @@ object ChangelogConf {
     .booleanConf
     .createWithDefault(true)
 
+  val LOOKUP_KEYS_PER_QUERY: ConfigEntry[Int] =
+    Setting("spark.sql.changelog.lookup.keysPerQuery")
+      .doc("The number of rows whose keys a lookup in a database asks for in one query.")
+      .version("0.1.0")
+      .intConf
+      .checkValue(_ > 0, "must be positive")
+      .createWithDefault(500)
+
+  val LOOKUP_QUERIES: ConfigEntry[Int] = Setting("spark.sql.changelog.lookup.queriesPerTask")
+    .doc(
+      "The number of queries that each task of a lookup in a database runs at a time, each on a " +
+        "connection of its own.")
+    .version("0.1.0")
+    .intConf
+    .checkValue(_ > 0, "must be positive")
+    .createWithDefault(2)
+
+  val LOOKUP_CACHED_KEYS: ConfigEntry[Int] = Setting("spark.sql.changelog.lookup.cachedKeys")
+    .doc("The number of keys that each executor caches for a lookup in a database, with their rows, " +
+      "and keys without a row. 0 switches the cache off: each batch then reads the current rows.")
+    .version("0.1.0")
+    .intConf
+    .checkValue(_ >= 0, "must not be negative")
+    .createWithDefault(0)
+
+  val LOOKUP_CACHE_TTL: ConfigEntry[Long] = Setting("spark.sql.changelog.lookup.cacheTtl")
+    .doc("How long a lookup in a database uses the cached rows of a key.")
+    .version("0.1.0")
+    .timeConf(TimeUnit.SECONDS)
+    .checkValue(_ > 0, "must be positive")
+    .createWithDefaultString("60s")
+
   val STATE_PARTITIONS: ConfigEntry[Option[Int]] = Setting("spark.sql.changelog.state.partitions")
     .doc(
       "The number of partitions for the state of a query and for the shuffle of its changes. " +
@@ -209,6 +241,10 @@ object ChangelogConf {
       JOIN_ROWS_AT_ONCE,
       JOIN_SPREAD_ENABLED,
       KEY_SAMPLE_ENABLED,
+      LOOKUP_KEYS_PER_QUERY,
+      LOOKUP_QUERIES,
+      LOOKUP_CACHED_KEYS,
+      LOOKUP_CACHE_TTL,
       RANK_TWO_LEVEL_ENABLED,
       SCHEMA_REGISTRY_PASSWORD,
       SKEW_WAYS,

@@ -13,10 +13,13 @@ import org.apache.spark.sql.execution.{
 }
 
 import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.execution.aggregate.PlanChangelogAggregate
 import org.apache.spark.sql.changelog.execution.consolidate.ChangelogConsolidateExec
-import org.apache.spark.sql.changelog.execution.join.PlanChangelogJoin
 import org.apache.spark.sql.changelog.execution.join.temporal.PlanChangelogTemporalJoin
+import org.apache.spark.sql.changelog.execution.join.{
+  ChangelogPointLookupExec, LookupLimits, PlanChangelogJoin
+}
 import org.apache.spark.sql.changelog.execution.normalize.{
   ChangelogNormalizeExec, NormalizeLayout
 }
@@ -198,6 +201,21 @@ class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
 
     case WatchChanges(watched, place, columns, child) =>
       WatchChangesExec(watched, place, columns, planLater(child)) :: Nil
+
+    case PointLookup(joinType, leftKey, table, condition, child) =>
+      val conf = session.sessionState.conf
+      val limits = LookupLimits(
+        conf.getConf(ChangelogConf.LOOKUP_KEYS_PER_QUERY),
+        conf.getConf(ChangelogConf.LOOKUP_QUERIES),
+        conf.getConf(ChangelogConf.LOOKUP_CACHED_KEYS),
+        conf.getConf(ChangelogConf.LOOKUP_CACHE_TTL))
+      ChangelogPointLookupExec(
+        joinType,
+        leftKey,
+        table,
+        condition,
+        limits,
+        planLater(child)) :: Nil
 
     case ChangelogDrain(child) =>
       ChangelogDrainExec(planLater(child)) :: Nil

@@ -51,14 +51,17 @@ private[optimizer] object JoinRewrite extends NodeRewrite {
       if (keepsState(side)) ChangelogDrain(input) else input
     }
     val join = node.plan.asInstanceOf[Join]
+    val equi = EquiJoin(join)
     val hint =
-      if (EquiJoin(join).key(left = true).nonEmpty || !node.children.exists(keepsState)) join.hint
+      if (equi.key(left = true).nonEmpty || !node.children.exists(keepsState)) join.hint
       else {
         val broadcast = Some(HintInfo(Some(BROADCAST)))
         if (StaticInference.isStatic(join.left)) JoinHint(broadcast, None)
         else JoinHint(None, broadcast)
       }
-    join.copy(left = sides(0), right = sides(1), hint = hint)
+    val joined = join.copy(left = sides(0), right = sides(1), hint = hint)
+    if (equi.matchesNull.contains(true)) joined
+    else PointLookup.find(joined, equi.pairs, equi.rest).getOrElse(joined)
   }
 
   private def keepsState(node: AnnotatedPlan): Boolean =
