@@ -40,12 +40,14 @@ from spark_changelog.records import (
 )
 from spark_changelog.run import run
 from spark_changelog.session import configure
+from spark_changelog.sinks import Batch, sink
 from spark_changelog.views import auto_cdc, refresh, verify
 
 __version__: str = version("spark-changelog")
 """The version of the package and of the jar inside the package."""
 
 __all__ = [
+    "Batch",
     "ChangelogConf",
     "auto_cdc",
     "compare",
@@ -70,6 +72,7 @@ __all__ = [
     "restore",
     "run",
     "savepoints",
+    "sink",
     "swap",
     "to_changelog",
     "verify",

@@ -64,6 +64,10 @@ EVENTS = {
     "from_debezium": '{"op": "c", "before": null, "after": {"id": 1, "name": "x"}}',
     "from_canal": '{"type": "INSERT", "es": 1, "database": "shop", "table": "orders", '
     '"data": [{"id": "1", "name": "x"}]}',
+    "from_maxwell": '{"type": "insert", "ts": 1, "database": "shop", "table": "orders", '
+    '"data": {"id": 1, "name": "x"}}',
+    "from_goldengate": '{"table": "SHOP.ORDERS", "op_type": "I", "pos": "00000000000000000001", '
+    '"after": {"ID": 1, "NAME": "x"}}',
 }
 
 

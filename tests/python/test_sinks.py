@@ -6,15 +6,20 @@
 from __future__ import annotations
 
 import os
+import re
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_changelog import from_changelog, to_changelog
+import spark_changelog
+from processes import ROOT
+from spark_changelog import Batch, from_changelog, sink, to_changelog
 
 BATCHES = [
     """{"op": "+I", "id": 1, "city": "Oslo", "fare": 5}
@@ -70,3 +75,94 @@ def test_what_a_sink_cannot_keep(tmp_path: Path, rides: DataFrame) -> None:
     changes = to_changelog(rides.select("city"))
     with pytest.raises(AnalysisException, match="CHANGELOG_SINK_NEEDS_APPEND"):
         write(changes, "changelog-table", tmp_path / "checkpoint", table="t")
+
+
+@pytest.fixture
+def function_of_the_page() -> str:
+    """Return the code of the page's function, without the query."""
+    page = (ROOT / "docs" / "sources-and-sinks.md").read_text()
+    code = re.search(r"### A sink of your own.*?```python [^\n]*\n(.*?)\n\n", page, re.DOTALL)
+    assert code
+    return code[1]
+
+
+def test_the_function_of_the_page(
+    spark: SparkSession, tmp_path: Path, rides: DataFrame, function_of_the_page: str
+) -> None:
+    database = tmp_path / "totals.db"
+    with sqlite3.connect(database) as connection:
+        connection.execute("CREATE TABLE totals (customer TEXT PRIMARY KEY, total INT)")
+        connection.execute("CREATE TABLE written (query TEXT, batch INT)")
+    names = {"changelog": spark_changelog, "sqlite3": sqlite3, "database": database}
+    exec(function_of_the_page, names)
+
+    def stored(sql: str) -> list[tuple[object, ...]]:
+        with sqlite3.connect(database) as connection:
+            return connection.execute(sql).fetchall()
+
+    changes = to_changelog(totals(rides.na.fill("?")).withColumnRenamed("city", "customer"))
+    write(changes, "changelog-function", tmp_path / "checkpoint", function="totals")
+    assert set(stored("SELECT * FROM totals")) == {("Rome", 12), ("?", 2)}
+    assert [number for (number,) in stored("SELECT batch FROM written")] == [0, 1]
+
+    # The last batch comes again, as after a failure before its commit.
+    with sqlite3.connect(database) as connection:
+        connection.execute("DELETE FROM totals")
+    (tmp_path / "checkpoint" / "commits" / "1").unlink()
+    write(changes, "changelog-function", tmp_path / "checkpoint", function="totals")
+    assert stored("SELECT * FROM totals") == []
+
+
+def test_a_function_gets_counts_of_equal_rows(
+    spark: SparkSession, tmp_path: Path, rides: DataFrame
+) -> None:
+    batches = []
+
+    @sink("cities", accepts="retract", spark=spark)
+    def keep(batch: Batch) -> None:
+        batches.append({tuple(row) for row in batch.rows.collect()})
+
+    changes = to_changelog(rides.select("city"))
+    write(changes, "changelog-function", tmp_path / "checkpoint", function="cities")
+    assert batches == [{("Oslo", 1), ("Rome", 1), (None, 1)}, {("Oslo", -1), ("Rome", 1)}]
+
+
+def test_a_function_with_an_error_stops_the_query(
+    spark: SparkSession, tmp_path: Path, rides: DataFrame
+) -> None:
+    @sink("broken", spark=spark)
+    def fail(batch: Batch) -> None:
+        raise ValueError(f"no place for batch {batch.batch_id}")
+
+    with pytest.raises(StreamingQueryException, match="no place for batch 0"):
+        write(
+            to_changelog(rides), "changelog-function", tmp_path / "checkpoint", function="broken"
+        )
+
+
+def test_a_function_gets_only_the_changes_that_it_accepts(
+    spark: SparkSession, tmp_path: Path, rides: DataFrame
+) -> None:
+    sink("inserts", accepts="append", spark=spark)(print)
+    with pytest.raises(AnalysisException, match="CHANGELOG_SINK_NEEDS_APPEND"):
+        write(
+            to_changelog(rides), "changelog-function", tmp_path / "checkpoint", function="inserts"
+        )
+
+
+def test_the_source_of_the_page(spark: SparkSession, tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "sources-and-sinks.md").read_text()
+    code = re.search(r"## A source of your own.*?```python\n(.*?)```", page, re.DOTALL)
+    assert code
+    imports = "from pyspark.sql.datasource import DataSource, SimpleDataSourceStreamReader\n"
+    rows = [("c", 1, 5, 1), ("c", 2, 7, 2), ("u", 1, 6, 3), ("d", 2, 7, 4)]
+    fetch = f"def fetch(number):\n    return {rows!r}[number:][:3]\n\n\n"
+    names: dict[str, Any] = {"spark": spark, "changelog": spark_changelog}
+    exec(imports + fetch + code[1], names)
+    writer = to_changelog(names["meters"]).writeStream.format("changelog-memory")
+    query = writer.queryName("meters").option("checkpointLocation", str(tmp_path)).start()
+    query.processAllAvailable()
+    query.stop()
+    assert {tuple(row) for row in spark.sql("SELECT meter, reading FROM meters").collect()} == {
+        (1, 6)
+    }

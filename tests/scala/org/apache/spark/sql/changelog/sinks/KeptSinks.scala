@@ -6,16 +6,18 @@ package org.apache.spark.sql.changelog.sinks
 import java.io.File
 
 import scala.collection.mutable
+import scala.jdk.CollectionConverters._
 import scala.util.{Random, Using}
 
 import org.apache.kafka.clients.admin.{Admin, NewTopic}
 import org.scalatest.exceptions.TestCanceledException
 
-import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.functions._
 import org.apache.spark.sql.types._
+import org.apache.spark.sql.{DataFrame, Row}
 
+import org.apache.spark.sql.changelog.sinks.function.{BatchFunction, FunctionSink}
 import org.apache.spark.sql.changelog.testing._
 import org.apache.spark.sql.changelog.views.ViewCatalog
 import org.apache.spark.sql.changelog.views.files.FilesSinkProvider
@@ -65,6 +67,8 @@ class KeptSinks(spark: SparkSession) {
     else if (name == "mariadb" && has(_ == DoubleType)) "h2"
     // records without a key are there twice when a batch comes again
     else if (isTopic && kept.isInsertOnly && kept.keys.isEmpty) "files"
+    else if (name == "function" && kept.keys.isEmpty && !arguments.contains("upsert"))
+      "function of counts"
     // events show old rows, which mode 'upsert' does not send
     else if (name == "kafka events" && arguments.contains("upsert")) "kafka"
     else name
@@ -103,6 +107,10 @@ class KeptSinks(spark: SparkSession) {
           "changelog-table",
           Map("path" -> path, "createTable" -> "true", "countRows" -> "true"),
           _ => Seq(spark.read.format("delta").load(path)))
+      case "function" | "function of counts" =>
+        val kept = new KeptFunction(spark, rows, if (name == "function") "upsert" else "retract")
+        FunctionSink.register(table, kept)
+        Sink("changelog-function", Map("function" -> table), _ => Seq(kept.read))
       case "kafka" => topic(table, rows, asEvents = false)
       case "kafka events" => topic(table, rows, asEvents = true)
       case "fanout" =>
@@ -181,6 +189,48 @@ class KeptSinks(spark: SparkSession) {
       val argument = told.map(_.mkString(", key => array('", "', '", "')")).getOrElse("")
       (s", mode => 'upsert'$argument", if (random.nextInt(4) == 0) some else None)
     }
+  }
+}
+
+/**
+ * A sink of a user. Keeps the rows in memory, as rows by key or as counts of equal rows, and writes a
+ * batch once.
+ */
+private class KeptFunction(spark: SparkSession, schema: StructType, override val accepts: String)
+    extends BatchFunction {
+  private var rows = Seq.empty[Row]
+  private var written = Set.empty[(String, Long)]
+
+  def read: DataFrame = spark.createDataFrame(rows.asJava, schema)
+
+  override def write(
+      queryId: String,
+      batchId: Long,
+      key: java.util.List[String],
+      batch: DataFrame): Unit =
+    if (!written((queryId, batchId))) {
+      rows = if (accepts == "upsert") replaced(key.asScala.toSeq, batch) else counted(batch)
+      written += ((queryId, batchId))
+    }
+
+  private def replaced(key: Seq[String], batch: DataFrame): Seq[Row] = {
+    val before = read
+    def quoted(name: String) = s"`${name.replace("`", "``")}`"
+    val isSame = key.map(name => before(quoted(name)) <=> batch(quoted(name)))
+    val others = before.join(batch, isSame.reduceOption(_ && _).getOrElse(lit(true)), "left_anti")
+    val current = batch.where(!col(FunctionSink.Deleted)).drop(FunctionSink.Deleted)
+    others.collect().toSeq ++ current.collect()
+  }
+
+  private def counted(batch: DataFrame): Seq[Row] = {
+    val signed = rows.map(_ -> 1L) ++ batch.collect().map { row =>
+      Row.fromSeq(row.toSeq.init) -> row.getLong(row.size - 1)
+    }
+    signed
+      .groupMapReduce(_._1.toString)(identity)((a, b) => (a._1, a._2 + b._2))
+      .values
+      .toSeq
+      .flatMap { case (row, count) => Seq.fill(count.toInt)(row) }
   }
 }
 

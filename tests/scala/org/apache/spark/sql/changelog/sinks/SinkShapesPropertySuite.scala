@@ -51,6 +51,7 @@ class SinkShapesPropertySuite extends PropertySuite(numSeeds = 3) {
     val asEvents = new Random(~seed).nextBoolean()
     val name = KeptSinks.Names(random.nextInt(KeptSinks.Names.size)) match {
       case "kafka" if asEvents => "kafka events"
+      case "memory" if asEvents => "function"
       case drawn => drawn
     }
     val names = if (name.endsWith("view")) Seq(name, s"$name of $ComparedTables") else Seq(name)

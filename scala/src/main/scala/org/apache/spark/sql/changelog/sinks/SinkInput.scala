@@ -66,9 +66,15 @@ case class SinkInput(
   /** Returns the key like [[key]], or None if only the complete values identify a row. */
   def keyOrNone(named: Option[String]): Option[Seq[String]] =
     if (named.isEmpty && chosenKey.isEmpty && knownKeys.isEmpty && sources.nonEmpty) {
-      if (lacksBeforeImages) throw needsAppend
+      checkBeforeImages()
       None
     } else key(named)
+
+  /** Rejects changing rows. */
+  def checkInsertOnly(): Unit = if (!isInsertOnly) throw needsAppend
+
+  /** Rejects changes without before images. */
+  def checkBeforeImages(): Unit = if (lacksBeforeImages) throw needsAppend
 
   /** If complete values identify rows, rejects incomparable types. */
   def checkComparable(key: Option[Seq[String]], isComparable: DataType => Boolean): Unit =

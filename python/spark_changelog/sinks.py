@@ -1,0 +1,148 @@
+# SPDX-FileCopyrightText: the spark-changelog authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Sinks in Python: functions that write the net rows of each batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pyspark.java_gateway import ensure_callback_server_started
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from spark_changelog._active import given_or_active
+from spark_changelog._arguments import checked
+
+DELETED = "_changelog_deleted"
+COUNT = "_changelog_count"
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The net rows of a batch.
+
+    Attributes
+    ----------
+    query_id : str
+        The query's id, constant over the life of its checkpoint.
+    batch_id : int
+        The number of the batch. After a failure the same batch may arrive again: record
+        `query_id` and `batch_id` with the rows, or write rows by key.
+    key : list of str
+        The columns that identify a row, for a sink that accepts ``"upsert"``. Empty for
+        insert-only output, and for a query with at most one row.
+    rows : DataFrame
+        For ``"append"``, the inserted rows. For ``"upsert"``, one row per changed key: the
+        current row, or the deleted row with true in the column ``_changelog_deleted``. For
+        ``"retract"``, each distinct row with the number of inserted copies in the column
+        ``_changelog_count``, negative for deleted copies.
+    """
+
+    query_id: str
+    batch_id: int
+    key: list[str]
+    rows: DataFrame
+
+    @property
+    def upserts(self) -> DataFrame:
+        """The inserted and replaced rows, for a sink that accepts ``"upsert"``."""
+        return self.rows.where(~F.col(DELETED)).drop(DELETED)
+
+    @property
+    def deletes(self) -> DataFrame:
+        """The deleted rows, for a sink that accepts ``"upsert"``."""
+        return self.rows.where(F.col(DELETED)).drop(DELETED)
+
+
+Write = Callable[[Batch], Any]
+
+
+@checked
+def sink(
+    name: str,
+    accepts: Literal["append", "upsert", "retract"] = "upsert",
+    spark: SparkSession | None = None,
+) -> Callable[[Write], Write]:
+    """Make a function a sink of streaming queries, by ``format("changelog-function")``.
+
+    The function is called once per batch, on the driver. A query whose changes the sink does not
+    accept is rejected at its start.
+
+    Parameters
+    ----------
+    name : str
+        The name of the sink in this process, for the option ``function``. A former function of
+        the name is replaced.
+    accepts : {'append', 'upsert', 'retract'}, optional
+        The accepted changes: inserts; rows of a key, one per changed key; or rows without a key,
+        as counts of equal rows. See `Batch.rows`.
+    spark : SparkSession, optional
+        A session of the process. The active session by default.
+
+    Returns
+    -------
+    callable
+        A decorator, which returns the function unchanged.
+
+    Notes
+    -----
+    The option ``key`` of the sink names the key, as for the other sinks. The default is the
+    query's key.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> written = {}
+    >>> @sink("totals")
+    ... def write(batch):
+    ...     for row in batch.deletes.collect():
+    ...         written.pop(row.city, None)
+    ...     for row in batch.upserts.collect():
+    ...         written[row.city] = row.total
+    >>> from spark_changelog import to_changelog
+    >>> rides = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 3).load()
+    >>> totals = rides.selectExpr("'Oslo' AS city").groupBy("city").count()
+    >>> changes = to_changelog(totals.withColumnRenamed("count", "total"))
+    >>> writer = changes.writeStream.format("changelog-function").option("function", "totals")
+    >>> query = writer.option("checkpointLocation", tempfile.mkdtemp()).start()
+    >>> query.processAllAvailable()
+    >>> query.stop()
+    >>> sorted(written)
+    ['Oslo']
+    """
+
+    def register(write: Write) -> Write:
+        session = given_or_active(spark)
+        gateway = session._sc._gateway
+        assert gateway is not None
+        ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
+        package = gateway.jvm.org.apache.spark.sql.changelog.sinks.function
+        package.FunctionSink.register(name, _Function(session, accepts, write))
+        return write
+
+    return register
+
+
+class _Function:
+    """Implements the JVM's interface by a Python function."""
+
+    def __init__(self, session: SparkSession, accepts: str, function: Write) -> None:
+        self.session, self.accepted, self.function = session, accepts, function
+        self.error: Exception | None = None
+
+    def accepts(self) -> str:
+        return self.accepted
+
+    def write(self, query_id: str, batch_id: int, key: Any, rows: Any) -> None:
+        try:
+            session = SparkSession(self.session.sparkContext, rows.sparkSession())
+            self.function(Batch(query_id, batch_id, list(key), DataFrame(rows, session)))
+        except Exception as error:
+            self.error = error  # PySpark's errors of a query include this traceback
+            raise
+
+    class Java:
+        implements = ("org.apache.spark.sql.changelog.sinks.function.BatchFunction",)
