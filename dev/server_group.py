@@ -18,11 +18,24 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 HOST = "127.0.0.1"
 START_SECONDS = 90
 PORTS = range(12000, 30000)
+
+
+@dataclass
+class Server:
+    """A server, with the condition for readiness and the signal for its end."""
+
+    name: str
+    command: Sequence[str]
+    user: str | None
+    stop: signal.Signals
+    ready: Callable[[], bool]
+    process: subprocess.Popen[bytes] | None = None
 
 
 class Group:
@@ -31,7 +44,7 @@ class Group:
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="spark-changelog-services-"))
         self.folder.chmod(0o755)
-        self.processes: list[tuple[subprocess.Popen[bytes], signal.Signals]] = []
+        self.servers: list[Server] = []
 
     def directory(self, name: str, user: str | None) -> Path:
         """Create a directory for a server, owned by the server's user."""
@@ -42,43 +55,61 @@ class Group:
         return path
 
     def spawn(
-        self, name: str, command: Sequence[str], user: str | None, stop: signal.Signals
-    ) -> subprocess.Popen[bytes]:
+        self,
+        name: str,
+        command: Sequence[str],
+        user: str | None,
+        stop: signal.Signals,
+        ready: Callable[[], bool],
+    ) -> None:
         """Start a server that dies with this process, even if this process is killed."""
-        with (self.folder / f"{name}.log").open("wb") as log:
-            server = subprocess.Popen(
-                command,
+        self.servers.append(Server(name, command, user, stop, ready))
+        self.start(self.servers[-1])
+
+    def start(self, server: Server) -> None:
+        """Start a server, and wait until the server is ready."""
+        with (self.folder / f"{server.name}.log").open("ab") as log:
+            process = subprocess.Popen(
+                server.command,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 cwd=self.folder,
-                preexec_fn=lambda: die_with_parent(user),
+                preexec_fn=lambda: die_with_parent(server.user),
                 start_new_session=True,
             )
-        self.processes.append((server, stop))
-        return server
-
-    def await_ready(self, name: str, ready: Callable[[], bool]) -> None:
-        """Wait until a server is ready."""
-        server = self.processes[-1][0]
+        server.process = process
         deadline = time.monotonic() + START_SECONDS
-        while not ready():
-            if server.poll() is not None or time.monotonic() > deadline:
-                log = (self.folder / f"{name}.log").read_text(errors="replace")[-3000:]
-                raise SystemExit(f"{name} did not start\n{log}")
+        while not server.ready():
+            if process.poll() is not None or time.monotonic() > deadline:
+                text = (self.folder / f"{server.name}.log").read_text(errors="replace")[-3000:]
+                raise SystemExit(f"{server.name} did not start\n{text}")
             time.sleep(0.1)
+
+    def crash(self) -> None:
+        """Kill the servers. Their files stay for another start."""
+        for server in self.servers:
+            if server.process:
+                server.process.kill()
+                server.process.wait()
+
+    def restart(self) -> None:
+        """Start the crashed servers at their addresses, with their files."""
+        for server in self.servers:
+            self.start(server)
 
     def close(self) -> None:
         """End the servers, and delete their files."""
-        for server, stop in self.processes:
-            if server.poll() is None:
-                server.send_signal(stop)
-        for server, _ in self.processes:
+        running = [server for server in self.servers if server.process]
+        for server in running:
+            if server.process.poll() is None:
+                server.process.send_signal(server.stop)
+        for server in running:
             try:
-                server.wait(10)
+                server.process.wait(10)
             except subprocess.TimeoutExpired:
-                server.kill()
-                server.wait()
+                server.process.kill()
+                server.process.wait()
         shutil.rmtree(self.folder, ignore_errors=True)
 
 

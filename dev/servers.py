@@ -55,9 +55,14 @@ def start_postgres(group: Group) -> Address:
     }
     command = [str(binaries / "postgres"), "-D", str(data)]
     command += [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
-    group.spawn("postgres", command, user, signal.SIGINT)
     probe = f"{binaries}/pg_isready -q -h {HOST} -p {port}".split()
-    group.await_ready("postgres", lambda: subprocess.run(probe, check=False).returncode == 0)
+    group.spawn(
+        "postgres",
+        command,
+        user,
+        signal.SIGINT,
+        lambda: subprocess.run(probe, check=False).returncode == 0,
+    )
     return database(f"jdbc:postgresql://{HOST}:{port}/postgres", port, password)
 
 
@@ -87,9 +92,9 @@ def start_mariadb(group: Group) -> Address:
         "--innodb-flush-log-at-trx-commit=0 --sync-binlog=0".split(),
         user,
         signal.SIGTERM,
+        # The port opens after the init file has run.
+        lambda: listens(port),
     )
-    # The port opens after the init file has run.
-    group.await_ready("mariadb", lambda: listens(port))
     return database(f"jdbc:mariadb://{HOST}:{port}/test", port, password)
 
 
@@ -145,8 +150,8 @@ def start_kafka(group: Group) -> Address:
     command += [f"-Dlog4j.configuration=file:{log}", "-cp", f"{jars}/*"]
     cluster = "c3BhcmstY2hhbmdlbG9nLQ"
     quiet([*command, "kafka.tools.StorageTool", "format", "-t", cluster, "-c", settings])
-    group.spawn("kafka", [*command, "kafka.Kafka", str(settings)], None, signal.SIGTERM)
-    group.await_ready("kafka", lambda: listens(port))
+    server = [*command, "kafka.Kafka", str(settings)]
+    group.spawn("kafka", server, None, signal.SIGTERM, lambda: listens(port))
     return {"host": HOST, "port": port, "bootstrap": f"{HOST}:{port}"}
 
 

@@ -33,17 +33,54 @@ object Services extends Assertions {
     }
   }
 
-  private def start(name: String): Either[String, Map[String, String]] = {
+  private def start(name: String): Either[String, Map[String, String]] =
+    addressFrom(name, launch(name))
+
+  private def launch(name: String): Process = {
     val home = new File(sys.props("spark.changelog.test.home"))
     val builder = new ProcessBuilder(new File(home, "dev/services").getPath, "run", name)
     // our end of its input is closed when this process ends, in whatever way
-    val process = builder.redirectError(Redirect.INHERIT).start()
+    builder.redirectError(Redirect.INHERIT).start()
+  }
+
+  private def addressFrom(name: String, process: Process): Either[String, Map[String, String]] =
     process.inputReader().readLine() match {
       case null => fail(s"$name did not start")
       case line =>
         val JObject(List((_, JObject(fields)))) = JsonMethods.parse(line): @unchecked
         val address = fields.map { case (field, value) => field -> value.values.toString }.toMap
         address.get("missing").toLeft(address)
+    }
+
+  /** A service for one suite, which can crash and return with its address and data. */
+  class Own(name: String) extends AutoCloseable {
+    private val process = launch(name)
+    private val input = process.outputWriter()
+    @volatile private var isAway = false
+
+    val address: Map[String, String] = addressFrom(name, process) match {
+      case Right(address) => address
+      case Left(reason) => cancel(s"$name is needed: $reason")
+    }
+
+    def crash(): Unit = synchronized {
+      tell("crash")
+      isAway = true
+    }
+
+    /** Returns if it was away. */
+    def restart(): Unit = synchronized {
+      if (isAway) tell("restart")
+      isAway = false
+    }
+
+    override def close(): Unit = input.close()
+
+    private def tell(command: String): Unit = {
+      input.write(s"$command\n")
+      input.flush()
+      assert(process.inputReader().readLine() == command)
+      ()
     }
   }
 }

@@ -11,35 +11,25 @@ import org.apache.spark.sql.{DataFrame, Row}
 import org.apache.spark.sql.changelog.testing._
 
 /** Topics of newest rows, and of changes in Debezium's form. */
-class KafkaSinkSuite extends AnyFunSuite with ChangelogSession {
-  private lazy val kafka = Map("kafka.bootstrap.servers" -> Services.kafka()("bootstrap"))
+class KafkaSinkSuite extends AnyFunSuite with KafkaTopics {
   private val rides = Feed("rides", "id INT, city STRING, fare INT", key = Seq("id"))
   private val byCity = "SELECT city, count(*) AS n, sum(fare) AS total FROM rides GROUP BY city"
   private val row = "city STRING, n BIGINT, total BIGINT"
 
   private def records(topic: String): DataFrame = spark.read
     .format("kafka")
-    .options(kafka)
+    .options(broker)
     .option("subscribe", topic)
     .option("includeHeaders", "true")
     .load()
     .selectExpr("*", "CAST(key AS STRING) AS k", "CAST(value AS STRING) AS v")
 
-  /** What a reader of a compacted topic has: the newest record of each key. */
-  private def newest(topic: String): DataFrame = records(topic)
-    .groupBy("k")
-    .agg(max_by(struct("v"), struct("partition", "offset")).as("newest"))
-    .where("newest.v IS NOT NULL")
-    .select(
-      from_json(col("newest.v"), org.apache.spark.sql.types.StructType.fromDDL(row)).as("r"))
-    .select("r.*")
-
   for (mode <- Seq("retract", "upsert"))
     test(s"the newest record of each key is its row, mode $mode") {
       val topic = s"totals_$mode"
-      val query = new KeptQuery(spark, rides, byCity, newest(topic))
+      val query = new KeptQuery(spark, rides, byCity, newest(topic, row))
       val start =
-        () => query.start("changelog-kafka", kafka + ("topic" -> topic), s", mode => '$mode'")
+        () => query.start("changelog-kafka", broker + ("topic" -> topic), s", mode => '$mode'")
       start()
       query.check("+I 1 Oslo 5", "+I 2 Rome 7", "+I 3 NULL NULL")
       query.check("-U 1 Oslo 5", "+U 1 Rome 5", "-D 3 NULL NULL")
@@ -69,7 +59,7 @@ class KafkaSinkSuite extends AnyFunSuite with ChangelogSession {
       .drop("col")
     val query = new KeptQuery(spark, rides, "SELECT city, fare FROM rides", copies)
     val (options, counting) =
-      (kafka + ("topic" -> "copies"), ", mode => 'upsert', count_rows => 'copies'")
+      (broker + ("topic" -> "copies"), ", mode => 'upsert', count_rows => 'copies'")
     query.start("changelog-kafka", options, counting)
     query.check("+I 1 Oslo 5", "+I 2 Oslo 5", "+I 3 NULL 5")
     query.check("-D 1 Oslo 5", "-U 3 NULL 5", "+U 3 Rome NULL")
@@ -80,12 +70,12 @@ class KafkaSinkSuite extends AnyFunSuite with ChangelogSession {
   }
 
   test("every record says by which batch it was written") {
-    val query = new KeptQuery(spark, rides, byCity, newest("marked"))
-    val id = query.start("changelog-kafka", kafka + ("topic" -> "marked")).id
+    val query = new KeptQuery(spark, rides, byCity, newest("marked", row))
+    val id = query.start("changelog-kafka", broker + ("topic" -> "marked")).id
     query.check("+I 1 Oslo 5")
     query.check("+I 2 Oslo 5")
     query.forgetLastBatch()
-    query.start("changelog-kafka", kafka + ("topic" -> "marked"))
+    query.start("changelog-kafka", broker + ("topic" -> "marked"))
     query.check()
     query.stop()
     val marks = records("marked")
@@ -99,7 +89,7 @@ class KafkaSinkSuite extends AnyFunSuite with ChangelogSession {
     val query = new KeptQuery(spark, rides, byCity, null)
     query.start(
       "changelog-kafka",
-      kafka ++ Map("topic" -> "dbz", "value.format" -> "debezium-json"))
+      broker ++ Map("topic" -> "dbz", "value.format" -> "debezium-json"))
     def next(changes: String*): Set[String] = {
       val before = records("dbz").count()
       query.add(changes: _*)
@@ -132,7 +122,7 @@ class KafkaSinkSuite extends AnyFunSuite with ChangelogSession {
       SELECT * FROM from_debezium(TABLE(round), '$row', key => 'city', sequence_by => 'offset')""")
     val query = new KeptQuery(spark, rides, byCity, spark.sql("SELECT * FROM kept"))
     read.createOrReplaceTempView("kept")
-    val options = kafka ++ Map("topic" -> "round", "value.format" -> "debezium-json")
+    val options = broker ++ Map("topic" -> "round", "value.format" -> "debezium-json")
     query.start("changelog-kafka", options)
     query.check("+I 1 Oslo 5", "+I 2 Rome 7", "+I 3 Bern 1")
     query.check("-U 1 Oslo 5", "+U 1 Rome 5", "-D 3 Bern 1")
@@ -154,7 +144,7 @@ class KafkaSinkSuite extends AnyFunSuite with ChangelogSession {
             org.apache.spark.sql.types.StructType.fromDDL("id INT, city STRING")).as("r"))
         .select("r.*")
     val query = new KeptQuery(spark, plain, "SELECT id, city FROM plain", target())
-    query.start("changelog-kafka", kafka + ("topic" -> "appended"))
+    query.start("changelog-kafka", broker + ("topic" -> "appended"))
     query.check("+I 1 Oslo", "+I 2 NULL", "+I 2 NULL")
     query.check("+I 3 Rome")
     query.stop()

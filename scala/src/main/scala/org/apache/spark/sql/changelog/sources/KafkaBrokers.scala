@@ -29,15 +29,15 @@ private[changelog] object KafkaBrokers {
   /** The option with the addresses, for Spark's source and sink. */
   val ServersOption = "kafka.bootstrap.servers"
 
-  /** Checks the brokers of all topics that a query reads as streams. */
-  def check(query: LogicalPlan): Unit = query
+  /** Checks the brokers of all topics that a query reads as streams, before a start or after a failure. */
+  def check(query: LogicalPlan, cause: Throwable = null): Unit = query
     .collectWithSubqueries {
       case stream: StreamingRelationV2 if stream.sourceName.equalsIgnoreCase("kafka") =>
         stream.extraOptions.get(ServersOption)
     }
     .filter(_ != null)
     .distinct
-    .foreach(check(_, cause = null))
+    .foreach(check(_, cause))
 
   /**
    * Fails unless one of the brokers accepts connections. Kafka needs only one reachable broker.

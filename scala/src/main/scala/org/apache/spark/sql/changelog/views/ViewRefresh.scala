@@ -17,6 +17,7 @@ import org.apache.spark.sql.changelog.checkpoint.BatchLogs
 import org.apache.spark.sql.changelog.compat.{OneBatch, RunningStream, StreamLogs}
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
+import org.apache.spark.sql.changelog.sources.KafkaBrokers
 import org.apache.spark.sql.changelog.sources.tables.{SharedVersions, TableVersion}
 import org.apache.spark.sql.changelog.views.cost.{CheaperRefresh, ViewInputs}
 import org.apache.spark.sql.changelog.views.history.{
@@ -387,7 +388,11 @@ class ViewRefresh(session: SparkSession, view: MaterializedView, query: ViewQuer
     query.session.conf.set(SQLConf.STREAMING_PROGRESS_RETENTION.key, ViewRefresh.MostBatches)
     val running = writer(target, sink, trigger)
     try running.awaitTermination()
-    finally {
+    catch {
+      case NonFatal(error) =>
+        KafkaBrokers.check(query.analyzed, error)
+        throw error
+    } finally {
       running.stop()
       report.did(running)
     }
