@@ -20,6 +20,9 @@ import org.apache.spark.sql.changelog.testing._
  */
 class HeldUpViewKillSuite extends AnyFunSuite with ViewSession {
   private val Lease = 3000
+
+  /** For how many ms a process is held up at least. */
+  private val HeldUp = if (KilledWriter.isLong) 10000L else 0L
   private val LatestMillis = 8000
   private val home = QuickFileSystem.temporaryDirectory().toPath
   private val holders = new ChildProcess(ViewHolder, home)
@@ -87,12 +90,14 @@ class HeldUpViewKillSuite extends AnyFunSuite with ViewSession {
         Thread.sleep(random.nextInt(LatestMillis).toLong)
       }
       signal("STOP")
+      val stopped = System.currentTimeMillis()
       run("REFRESH MATERIALIZED VIEW v")
       check("after another process took over")
       change()
       run("REFRESH MATERIALIZED VIEW v")
       val kept = run("SELECT * FROM v ORDER BY customer")
       if (effect.nonEmpty) Files.createFile(begin)
+      Thread.sleep(math.max(0, stopped + HeldUp - System.currentTimeMillis()))
       signal("CONT")
       val outcome = told.readLine()
       withClue(s"after the process went on, which tells '$outcome': ") {
