@@ -6,6 +6,7 @@ package org.apache.spark.sql.changelog.views
 import org.scalatest.BeforeAndAfterEach
 import org.scalatest.funsuite.AnyFunSuite
 
+import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.classic.SparkSession
 
 import org.apache.spark.sql.changelog.testing._
@@ -23,6 +24,7 @@ class ReshapedTablesSuite
 
   private val feed = "'delta.enableChangeDataFeed' = 'true'"
   private val files = "'delta.enableDeletionVectors' = 'false'"
+  private val vectors = "'delta.enableDeletionVectors' = 'true'"
   private val sums =
     "SELECT customer, count(*) AS n, sum(amount) AS total FROM orders GROUP BY ALL"
 
@@ -77,6 +79,68 @@ class ReshapedTablesSuite
       run("ALTER TABLE orders ALTER COLUMN customer FIRST")
       run("ALTER TABLE orders ALTER COLUMN id FIRST")
       readAgain("CHANGELOG_TABLE_COLUMNS_CHANGED", sums)
+      afterEach()
+    }
+  }
+
+  test("columns that are renamed or dropped, with changes of rows before and after") {
+    Share.ofWays(Seq(feed, files, vectors), "renamed").foreach { changes =>
+      run(
+        "CREATE TABLE orders (id INT, customer INT, amount INT, note STRING, " +
+          "place STRUCT<city: STRING, street: STRING>) USING delta " +
+          s"TBLPROPERTIES ($changes, 'delta.columnMapping.mode' = 'name')")
+      var id = 0
+      def change(amount: String, places: String*): Unit = {
+        id += 3
+        val place = places.map(field => s"'$field', '$field ' || id").mkString(", ")
+        run(
+          s"INSERT INTO orders (id, customer, $amount, place) SELECT INT(id) + $id, INT(id % 2), INT(id), " +
+            s"named_struct($place) FROM range(3)")
+        if (id % 2 == 0) run(s"DELETE FROM orders WHERE id = ${id - 2}")
+        else run(s"UPDATE orders SET $amount = $amount + 100, customer = 7 WHERE id = $id")
+      }
+      def query(amount: String) =
+        s"SELECT customer, place.city, count(*) AS n, $amount AS total FROM orders GROUP BY ALL"
+      def equals(query: String): Unit = {
+        assert(RowMultiset.of(run("SELECT * FROM v")) == RowMultiset.of(run(query)))
+        ()
+      }
+      val sum = query("sum(amount)")
+      change("amount", "city", "street")
+      create(sum)
+      // of columns that the query does not read
+      Seq(
+        ("street", "RENAME COLUMN note TO remark", Some("street")),
+        ("street", "DROP COLUMN remark", Some("street")),
+        ("street", "RENAME COLUMN place.street TO road", Some("road")),
+        ("road", "DROP COLUMN place.road", None)).foreach { case (before, statement, after) =>
+        change("amount", "city", before)
+        run(s"ALTER TABLE orders $statement")
+        change("amount", "city" +: after.toSeq: _*)
+        withClue(s"$changes, $statement: ") {
+          refresh()
+          equals(sum)
+        }
+      }
+      // of columns that it reads
+      Seq(
+        ("amount", "RENAME COLUMN amount TO price", Some("price"), "sum(price)"),
+        ("price", "RENAME COLUMN price TO amount", Some("amount"), "sum(amount)"),
+        ("amount", "DROP COLUMN amount", None, "count(id)")).foreach {
+        case (before, statement, after, total) =>
+          change(before, "city")
+          run(s"ALTER TABLE orders $statement")
+          after.foreach(change(_, "city"))
+          withClue(s"$changes, $statement: ") {
+            val error = intercept[AnalysisException](refresh())
+            assert(error.getCondition == "UNRESOLVED_COLUMN.WITH_SUGGESTION")
+            run(s"ALTER MATERIALIZED VIEW v AS ${query(total)}")
+            equals(query(total))
+            run("DELETE FROM orders WHERE id = 7")
+            refresh("INCREMENTAL STRICT")
+            check(query(total), "incremental")
+          }
+      }
       afterEach()
     }
   }
