@@ -111,10 +111,10 @@ def test_the_queries_of_a_page_run(spark: SparkSession, streams: Path, page: str
                 (streams / "topic" / "1").write_text(event + "\n")
                 spark.readStream.text(str(streams / "topic")).createOrReplaceTempView("topic")
         if "from_upsert_kafka" in sql:
+            write(streams / "kafka", "1", r'{"key": "1", "value": "{\"id\": 1}"}')
             records = spark.readStream.schema("key STRING, value STRING").json(
                 str(streams / "kafka")
             )
-            write(streams / "kafka", "1", r'{"key": "1", "value": "{\"id\": 1}"}')
             records.createOrReplaceTempView("topic")
         text = sql if "to_changelog" in sql else f"SELECT * FROM to_changelog(TABLE({sql}))"
         writer = spark.sql(text).writeStream.format("noop").trigger(availableNow=True)
