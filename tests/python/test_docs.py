@@ -102,7 +102,7 @@ def test_every_column_and_metric_is_documented() -> None:
     docs = "".join(path.read_text() for path in (ROOT / "docs").rglob("*.md"))
     commands = "".join(
         path.read_text()
-        for folder in ("views/commands", "savepoints", "plans", "status")
+        for folder in ("views/commands", "savepoints", "plans", "explain")
         for path in (engine / folder).rglob("*.scala")
     )
     types = "STRING|DOUBLE|BIGINT|TIMESTAMP|ARRAY|MAP|STRUCT"

@@ -28,6 +28,7 @@ QUERIES = [
 # Pages with code that other tests run.
 ELSEWHERE = {
     "changing-a-query",
+    "contributing/phases",
     "cluster",
     "dbt",
     "explain",
