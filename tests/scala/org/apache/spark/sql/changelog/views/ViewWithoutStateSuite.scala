@@ -99,6 +99,27 @@ class ViewWithoutStateSuite extends AnyFunSuite with ViewSession with BeforeAndA
       check()
     }
 
+    Seq("ALTER MATERIALIZED VIEW v AS", s"CREATE OR REPLACE MATERIALIZED VIEW v USING $format AS")
+      .foreach { statement =>
+        test(
+          s"a query without a key that gets other columns writes no row twice: $format, $statement") {
+          def keyless(column: String) =
+            s"""SELECT f.customer, $column s.total FROM facts f JOIN (
+               |  SELECT customer, sum(amount) AS total FROM facts GROUP BY customer) s
+               |ON f.customer = s.customer""".stripMargin
+          create(format, keyless(""))
+          change()
+          run("REFRESH MATERIALIZED VIEW v INCREMENTAL")
+          change()
+          val wider = keyless("f.amount + 1 AS more,")
+          run(s"$statement $wider")
+          check(wider)
+          change()
+          run("REFRESH MATERIALIZED VIEW v INCREMENTAL")
+          check(wider)
+        }
+      }
+
     test(s"a view is kept up to date by a query, with state from its start: $format") {
       create(format)
       change()

@@ -315,7 +315,9 @@ class ViewRefresh(session: SparkSession, view: MaterializedView, query: ViewQuer
       report: RefreshReport,
       prepare: Path => Unit = _ => ()): Unit = {
     inNewGeneration(report) { (staged, replaceRows) =>
-      def isReplaced = how.replacesAllRows && computeWithoutState(staged) { (rows, queryId) =>
+      // The commit that recreates a Delta table records no batch, so the batch would be written again.
+      val mayDefer = how.replacesAllRows && !(view.isDelta && how == Replacement.RecreateTable)
+      def isReplaced = mayDefer && computeWithoutState(staged) { (rows, queryId) =>
         replaceRows(staged, rows, how, Some(queryId))
       }
       if (!query.isStreaming) replaceRows(staged, query.rows, how)
