@@ -144,8 +144,8 @@ def test_the_code_of_explain(
     spark: SparkSession, streams: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(streams)
-    feed = spark.readStream.schema("op STRING, id INT, city STRING, fare INT")
-    feed = feed.csv(str(streams / "rides"))
+    reader = spark.readStream.schema("op STRING, id INT, city STRING, fare INT")
+    feed = reader.csv(str(streams / "rides"))
     rides = changelog.from_changelog(feed, change_type="op", key="id")
     rides.createOrReplaceTempView("rides")
     spark.table("users").selectExpr("uid AS id", "name AS city").createOrReplaceTempView(
