@@ -50,7 +50,6 @@ final class JdbcReading private (options: JDBCOptions) extends Serializable {
   /** Opens a connection for [[read]]. */
   def connect(): Connection = {
     val connection = connections(-1)
-    dialect.beforeFetch(connection, options)
     options.sessionInitStatement.foreach { text =>
       Using.resource(connection.createStatement())(_.execute(text))
     }
@@ -81,7 +80,7 @@ final class JdbcReading private (options: JDBCOptions) extends Serializable {
       .build()
     val metrics = new InputMetrics
     Using.resource(connection.prepareStatement(text)) { statement =>
-      statement.setFetchSize(dialect.getFetchSize(options))
+      statement.setFetchSize(options.fetchSize)
       statement.setQueryTimeout(options.queryTimeout)
       setParameters(statement)
       Using.resource(statement.executeQuery()) { result =>
