@@ -4,7 +4,8 @@
 package org.apache.spark.sql.changelog.execution.join
 
 import java.sql.{Connection, PreparedStatement, Types}
-import java.util.concurrent.{ConcurrentLinkedQueue, ExecutionException, Future, TimeUnit}
+import java.time.Duration
+import java.util.concurrent.{ConcurrentLinkedQueue, ExecutionException, Future}
 
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
@@ -220,7 +221,7 @@ private object TableReader {
   /** The caches of this executor, by table, columns and limits. */
   private val caches = CacheBuilder
     .newBuilder()
-    .expireAfterAccess(1, TimeUnit.HOURS)
+    .expireAfterAccess(Duration.ofHours(1))
     .build[String, KeyCache]()
 
   private def cache(table: LookedUpTable, limits: LookupLimits): KeyCache = {
@@ -237,7 +238,7 @@ private object TableReader {
         CacheBuilder
           .newBuilder()
           .maximumSize(limits.cachedKeys.toLong)
-          .expireAfterWrite(limits.cacheSeconds, TimeUnit.SECONDS)
+          .expireAfterWrite(Duration.ofSeconds(limits.cacheSeconds))
           .build[UnsafeRow, Seq[InternalRow]]())
   }
 }
