@@ -88,7 +88,8 @@ class FanOutSinkSuite extends AnyFunSuite with ChangelogSession with ErrorChecks
   }
 
   test("a format that none of the sinks has is refused with those that they have") {
-    val formats = "changelog-jdbc, changelog-kafka, changelog-memory, changelog-table"
+    val formats =
+      "changelog-function, changelog-jdbc, changelog-kafka, changelog-memory, changelog-table"
     Seq("changelog-jbdc", "noop").foreach { wrong =>
       val query = new KeptQuery(spark, rides, byCity, null)
       val options = jdbc("a", "wrong") ++ Map("sinks" -> "a,b", "b.format" -> wrong)
