@@ -10,6 +10,7 @@ import org.apache.spark.scheduler.{
   SparkListener, SparkListenerStageCompleted, SparkListenerTaskEnd
 }
 import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.util.TaskCompletionListenerException
 
 /**
  * Notes tasks that fail though [[FailingTasks]] has not told them to, where their next attempt hides
@@ -21,8 +22,7 @@ class TaskFailures(spark: SparkSession) {
 
   spark.sparkContext.addSparkListener(new SparkListener {
     override def onTaskEnd(task: SparkListenerTaskEnd): Unit = task.reason match {
-      case failure: ExceptionFailure
-          if failure.className != classOf[FailingTasks.ToldTo].getName =>
+      case failure: ExceptionFailure if !isToldTo(failure) =>
         failed.synchronized(failed(task.stageId) :+= failure)
       case _ =>
     }
@@ -33,6 +33,14 @@ class TaskFailures(spark: SparkSession) {
         if (stage.stageInfo.failureReason.isEmpty) hidden ++= failures
       }
   })
+
+  /** Whether a task failed as it was told to, perhaps while a listener read the rest of its input. */
+  private def isToldTo(failure: ExceptionFailure): Boolean = {
+    val name = classOf[FailingTasks.ToldTo].getName
+    failure.className == name ||
+    failure.className == classOf[TaskCompletionListenerException].getName &&
+    failure.fullStackTrace.contains(name)
+  }
 
   /** Takes those that were noted since the last call. */
   def take(): Seq[ExceptionFailure] = {

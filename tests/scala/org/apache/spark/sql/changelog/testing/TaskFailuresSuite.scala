@@ -15,9 +15,11 @@ class TaskFailuresSuite extends AnyFunSuite with ChangelogSession {
 
   test("tasks that fail are noted unless they were told to, though the next attempt does not") {
     val failures = new TaskFailures(spark)
-    spark.sparkContext.parallelize(1 to 3, 3).foreach { number =>
+    spark.sparkContext.parallelize(1 to 4, 4).foreach { number =>
       if (TaskContext.get().attemptNumber() == 0) number match {
         case 1 => throw new FailingTasks.ToldTo(1)
+        case 4 =>
+          TaskContext.get().addTaskCompletionListener[Unit](_ => throw new FailingTasks.ToldTo(4))
         case 2 => throw new IllegalStateException("of itself")
         case _ =>
       }
