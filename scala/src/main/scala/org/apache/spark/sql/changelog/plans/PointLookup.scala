@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.planning.PhysicalOperation
 import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan, UnaryNode}
 import org.apache.spark.sql.catalyst.plans.{Inner, JoinType, LeftAnti, LeftOuter, LeftSemi}
+import org.apache.spark.sql.catalyst.types.DataTypeUtils
 import org.apache.spark.sql.execution.datasources.LogicalRelation
 import org.apache.spark.sql.types._
 
@@ -57,9 +58,7 @@ case class LookedUpTable(
   def output: Seq[Attribute] = columns.map(_.toAttribute)
 
   /** The schema of the columns read. The metadata determines how Spark reads a column. */
-  def schema: StructType = StructType(read.map { column =>
-    StructField(column.name, column.dataType, column.nullable, column.metadata)
-  })
+  def schema: StructType = DataTypeUtils.fromAttributes(read)
 
   /** Leaves the connection's options out, because they may be secrets. */
   override def toString: String = s"${source.tableOrQuery} [${read.map(_.name).mkString(", ")}]"

@@ -3,7 +3,7 @@
 
 package org.apache.spark.sql.changelog.execution.join
 
-import java.sql.{Connection, PreparedStatement, Types}
+import java.sql.{PreparedStatement, Types}
 import java.time.Duration
 import java.util.concurrent.{ConcurrentLinkedQueue, ExecutionException, Future}
 
@@ -150,8 +150,8 @@ private case class FoundRows(
 private class TableReader(table: LookedUpTable, limits: LookupLimits) {
   private val threads =
     ThreadUtils.newDaemonFixedThreadPool(limits.queries, "changelog-point-lookup")
-  private val unused = new ConcurrentLinkedQueue[Connection]()
-  private val opened = new ConcurrentLinkedQueue[Connection]()
+  private val unused = new ConcurrentLinkedQueue[TableConnection]()
+  private val opened = new ConcurrentLinkedQueue[TableConnection]()
   private val cache = Option.when(limits.cachedKeys > 0)(TableReader.cache(table, limits))
 
   TaskContext.get().addTaskCompletionListener[Unit] { _ =>
@@ -171,18 +171,34 @@ private class TableReader(table: LookedUpTable, limits: LookupLimits) {
     FoundRows(cached ++ read, missing.size.toLong, cached.size.toLong, count)
   }
 
-  /** Returns the rows by key, and the number of rows read. */
   private def readRows(keys: Seq[UnsafeRow]): (Map[UnsafeRow, Seq[InternalRow]], Long) = {
     val connection = Option(unused.poll()).getOrElse {
-      val connection = table.source.connect()
+      val connection = new TableConnection(table)
       opened.add(connection)
       connection
     }
+    val found = connection.read(keys)
+    unused.add(connection)
+    found
+  }
+}
+
+/** A connection to a table's database, for one query at a time. */
+private class TableConnection(table: LookedUpTable) extends AutoCloseable {
+  private val keyOf = UnsafeProjection.create(table.key, table.read)
+  private val columnsOf = UnsafeProjection.create(table.columns, table.read)
+  private val passes = table.filters.reduceOption(And(_, _)).map(Predicate.create(_, table.read))
+  private val names = table.key.map(column => table.source.quoted(column.name))
+  private val types = table.key.map(_.dataType)
+  private val isPostgres = table.source.url.startsWith("jdbc:postgresql:")
+  private val connection = table.source.connect()
+
+  override def close(): Unit = connection.close()
+
+  /** Returns the rows by key, and the number of rows read. */
+  def read(keys: Seq[UnsafeRow]): (Map[UnsafeRow, Seq[InternalRow]], Long) = {
     val found = mutable.Map.empty[UnsafeRow, mutable.Buffer[InternalRow]]
     val wanted = keys.toSet
-    val keyOf = UnsafeProjection.create(table.key, table.read)
-    val columnsOf = UnsafeProjection.create(table.columns, table.read)
-    val passes = table.filters.reduceOption(And(_, _)).map(Predicate.create(_, table.read))
     val count =
       table.source.read(connection, table.schema, condition(keys.size), setKeys(_, keys)) { row =>
         val key = keyOf(row)
@@ -190,19 +206,14 @@ private class TableReader(table: LookedUpTable, limits: LookupLimits) {
         if (wanted.contains(key) && passes.forall(_.eval(row)))
           found.getOrElseUpdate(key.copy(), mutable.Buffer.empty) += columnsOf(row).copy()
       }
-    unused.add(connection)
     (found.view.mapValues(_.toSeq).toMap, count)
   }
 
-  private def condition(numKeys: Int): String = {
-    val names = table.key.map(column => table.source.quoted(column.name))
+  private def condition(numKeys: Int): String =
     if (names.size == 1) Seq.fill(numKeys)("?").mkString(s"${names.head} IN (", ", ", ")")
     else Seq.fill(numKeys)(names.map(_ + " = ?").mkString("(", " AND ", ")")).mkString(" OR ")
-  }
 
-  private def setKeys(statement: PreparedStatement, keys: Seq[UnsafeRow]): Unit = {
-    val types = table.key.map(_.dataType)
-    val isPostgres = table.source.url.startsWith("jdbc:postgresql:")
+  private def setKeys(statement: PreparedStatement, keys: Seq[UnsafeRow]): Unit =
     keys.flatMap(_.toSeq(types)).zipWithIndex.foreach {
       case (text: UTF8String, at) if isPostgres =>
         // The server infers the type, such as UUID.
@@ -212,7 +223,6 @@ private class TableReader(table: LookedUpTable, limits: LookupLimits) {
       case (number: Number, at) => statement.setLong(at + 1, number.longValue)
       case (other, _) => throw new IllegalStateException(s"$other is no key of a lookup")
     }
-  }
 }
 
 private object TableReader {
