@@ -10,24 +10,14 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, LocalRelation, LogicalPlan}
 import org.apache.spark.sql.types.IntegerType
 
-import org.apache.spark.sql.changelog.ModifyKindSet
-
 /** What the optimizer learns of a table from the rows a batch happens to bring. */
 class FromChangelogSuite extends AnyFunSuite {
   private val column = AttributeReference("v", IntegerType)()
   private val rows = LocalRelation(Seq(column), isStreaming = true)
   private val filtered = Filter(GreaterThan(column, Literal(3)), rows)
 
-  private def source(child: LogicalPlan, streaming: Boolean): FromChangelog = FromChangelog(
-    None,
-    ModifyKindSet.InsertOnly,
-    InputMode.Retract,
-    Nil,
-    Nil,
-    skipsBadRows = false,
-    streaming,
-    child.output,
-    child)
+  private def source(child: LogicalPlan, streaming: Boolean): FromChangelog =
+    FromChangelog.ofInserts(child, streaming)
 
   test("a filter below a stream, which goes when there is no news, says nothing above it") {
     assert(source(filtered, streaming = true).constraints.isEmpty)

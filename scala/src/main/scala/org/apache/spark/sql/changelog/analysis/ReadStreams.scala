@@ -16,11 +16,10 @@ import org.apache.spark.sql.execution.streaming.runtime.{
 }
 import org.apache.spark.sql.types.{Metadata, MetadataBuilder}
 
-import org.apache.spark.sql.changelog.ModifyKindSet
 import org.apache.spark.sql.changelog.compat.SparkRules
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.plans.{
-  FromChangelog, InputMode, LookupTable, RowTtl, Skew, SourceOfPlan, ToChangelog
+  FromChangelog, LookupTable, RowTtl, Skew, SourceOfPlan, ToChangelog
 }
 
 /**
@@ -81,17 +80,7 @@ object ReadStreams {
    */
   private def wrapStreams(plan: LogicalPlan): LogicalPlan = plan match {
     case changelog: FromChangelog => changelog
-    case stream if isRawStream(stream) =>
-      FromChangelog(
-        None,
-        ModifyKindSet.InsertOnly,
-        InputMode.Retract,
-        Nil,
-        Nil,
-        skipsBadRows = false,
-        streaming = true,
-        stream.output,
-        stream)
+    case stream if isRawStream(stream) => FromChangelog.ofInserts(stream, streaming = true)
     case other =>
       other.mapChildren(wrapStreams).transformExpressions { case subquery: SubqueryExpression =>
         subquery.withNewPlan(wrapStreams(subquery.plan))

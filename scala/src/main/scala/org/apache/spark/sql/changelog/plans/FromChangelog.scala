@@ -141,6 +141,18 @@ case class FromChangelog(
 
 object FromChangelog {
 
+  /** Reads the rows of a plan as inserts. */
+  def ofInserts(rows: LogicalPlan, streaming: Boolean): FromChangelog = FromChangelog(
+    kind = None,
+    ModifyKindSet.InsertOnly,
+    InputMode.Retract,
+    key = Nil,
+    sequence = Nil,
+    skipsBadRows = false,
+    streaming,
+    rows.output,
+    rows)
+
   /** Whether `plan` reads changes in batches, ignoring its subqueries. */
   def streamsIn(plan: LogicalPlan): Boolean = plan.exists {
     case source: FromChangelog => source.streaming

@@ -91,17 +91,9 @@ private[changelog] case class RecordChanges(
     def place = Alias(struct(sequence: _*), "_place")()
     val table = copy(metadata = metadata :+ place).readAll(parsed)
     val truncations = Project(Seq(place), Filter(parsed.truncates, parsed.plan))
-    val feed = FromChangelog(
-      None,
-      ModifyKindSet.InsertOnly,
-      InputMode.Retract,
-      Nil,
-      Nil,
-      skipsBadRows = false,
-      parsed.plan.isStreaming,
-      truncations.output,
-      truncations,
-      reader = Some(faults.function))
+    val feed = FromChangelog
+      .ofInserts(truncations, parsed.plan.isStreaming)
+      .copy(reader = Some(faults.function))
     val last = Alias(new Max(feed.output.head).toAggregateExpression(), "_emptied")()
     val both = Join(table, Aggregate(Nil, Seq(last), feed), Cross, None, JoinHint.NONE)
     val emptied = last.toAttribute
