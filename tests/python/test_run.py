@@ -191,6 +191,32 @@ def test_views_are_kept_and_one_that_fails_is_told_and_tried_again(spark: SparkS
     assert states["default.all_owed"].lag_seconds == 1
 
 
+def test_a_view_heals_once_its_rows_are_mended(spark: SparkSession) -> None:
+    spark.sql("CREATE TABLE kept_orders (customer STRING, amount INT) USING parquet")
+    spark.sql("""
+        CREATE MATERIALIZED VIEW shares USING parquet TBLPROPERTIES ('changelog.lag' = '1 second')
+        AS SELECT sum(10 / amount) AS share FROM kept_orders
+    """)
+    spark.sql("INSERT INTO kept_orders VALUES ('Ada', 5), ('Ben', 0)")
+    stop = Event()
+    lines: list[str] = []
+
+    def report(line: str) -> None:
+        lines.append(line)
+        if "shares: failed (2)" in line:
+            spark.sql("INSERT OVERWRITE kept_orders VALUES ('Ada', 5), ('Ben', 2)")
+        elif "shares: failed" not in line:
+            stop.set()
+
+    try:
+        run(spark, databases=["default"], poll=0.5, stop=stop, report=report)
+        assert spark.sql("SELECT * FROM shares").collect() == [(7.0,)]
+    finally:
+        spark.sql("DROP MATERIALIZED VIEW shares")
+        spark.sql("DROP TABLE kept_orders")
+    assert "DIVIDE_BY_ZERO" in lines[0]
+
+
 def test_views_that_do_not_read_each_other_are_refreshed_side_by_side(
     spark: SparkSession,
 ) -> None:

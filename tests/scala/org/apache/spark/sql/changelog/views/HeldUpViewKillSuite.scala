@@ -11,6 +11,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import org.apache.spark.sql.catalyst.TableIdentifier
 
+import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.sinks.KilledWriter
 import org.apache.spark.sql.changelog.testing._
 
@@ -19,10 +20,8 @@ import org.apache.spark.sql.changelog.testing._
  * over. Nothing that it does afterwards is visible.
  */
 class HeldUpViewKillSuite extends AnyFunSuite with ViewSession {
-  private val Lease = 3000
-
-  /** For how many ms a process is held up at least. */
-  private val HeldUp = if (KilledWriter.isLong) 10000L else 0L
+  private val Lease = 3000L
+  private val DefaultLease = ChangelogConf.VIEW_LEASE.defaultValue.get
   private val LatestMillis = 8000
   private val home = QuickFileSystem.temporaryDirectory().toPath
   private val holders = new ChildProcess(ViewHolder, home)
@@ -35,7 +34,6 @@ class HeldUpViewKillSuite extends AnyFunSuite with ViewSession {
 
   override def beforeAll(): Unit = {
     super.beforeAll()
-    spark.conf.set("spark.sql.changelog.views.lease", Lease)
     run("CREATE TABLE plain (customer STRING, amount INT) USING delta")
     run("INSERT INTO plain VALUES ('Ada', 1), ('Ben', 2)")
   }
@@ -52,6 +50,15 @@ class HeldUpViewKillSuite extends AnyFunSuite with ViewSession {
     }
   }
 
+  // long, since the other process waits for the end of the lease
+  if (KilledWriter.isLong) {
+    Seq("delta" -> "commit", "parquet" -> "publish").foreach { case (format, effect) =>
+      test(s"a process that is held up for two minutes, with the default lease, in $format") {
+        withClue(s"held up at '$effect': ")(holdUp(format, effect, DefaultLease, heldUp = 120000))
+      }
+    }
+  }
+
   /** By which another catalog knows the view. */
   private def definition(format: String): String =
     if (format == "delta") {
@@ -62,11 +69,16 @@ class HeldUpViewKillSuite extends AnyFunSuite with ViewSession {
       s"CREATE VIEW v TBLPROPERTIES (${ViewStorage.listed(properties)}) AS ${view.viewText.get}"
     }
 
-  private def holdUp(format: String, effect: String): Unit = {
+  private def holdUp(
+      format: String,
+      effect: String,
+      lease: Long = Lease,
+      heldUp: Long = if (KilledWriter.isLong) 10000 else 0): Unit = {
+    spark.conf.set(ChangelogConf.VIEW_LEASE.key, lease)
     val begin = home.resolve("begin")
     val settings = ChildProcess.session(home) ++ ChangelogSession.DeltaConf ++ Map(
       "spark.sql.warehouse.dir" -> home.resolve("warehouse").toString,
-      "spark.sql.changelog.views.lease" -> Lease.toString)
+      ChangelogConf.VIEW_LEASE.key -> lease.toString)
     val plain = s"delta.`${warehouse.toPath.resolve("plain")}`"
     run(s"CREATE MATERIALIZED VIEW v USING $format AS ${query.replace("plain", plain)}")
     // with state, of which the next refresh is one of what has changed
@@ -97,7 +109,7 @@ class HeldUpViewKillSuite extends AnyFunSuite with ViewSession {
       run("REFRESH MATERIALIZED VIEW v")
       val kept = run("SELECT * FROM v ORDER BY customer")
       if (effect.nonEmpty) Files.createFile(begin)
-      Thread.sleep(math.max(0, stopped + HeldUp - System.currentTimeMillis()))
+      Thread.sleep(math.max(0, stopped + heldUp - System.currentTimeMillis()))
       signal("CONT")
       val outcome = told.readLine()
       withClue(s"after the process went on, which tells '$outcome': ") {
