@@ -142,6 +142,26 @@ class ViewWithoutStateSuite extends AnyFunSuite with ViewSession with BeforeAndA
       assert(run("SELECT sum(n) FROM v") == Seq(Row(100)))
     }
 
+    test(s"state that can't be computed any more is refused by name: $format") {
+      run("CREATE TABLE orders (id INT, customer INT) USING parquet")
+      try {
+        run("INSERT INTO orders VALUES (1, 1), (2, 1)")
+        create(format, "SELECT customer, count(*) AS n FROM orders GROUP BY customer")
+        run("INSERT OVERWRITE orders VALUES (3, 2)")
+        Seq(
+          "CREATE SAVEPOINT s OF MATERIALIZED VIEW v",
+          "ALTER MATERIALIZED VIEW v SET PARTITIONS 3",
+          "CREATE MATERIALIZED VIEW x FROM v").foreach { statement =>
+          val refused = intercept[SparkThrowable](run(statement))
+          assert(refused.getCondition == "CHANGELOG_TABLE_FILES_REPLACED", statement)
+          assert(run("SELECT * FROM v") == Seq(Row(1, 2)))
+        }
+        run("REFRESH MATERIALIZED VIEW v")
+        assert(run("SELECT * FROM v") == Seq(Row(2, 1)))
+        run("CREATE SAVEPOINT s OF MATERIALIZED VIEW v")
+      } finally run("DROP TABLE orders")
+    }
+
     test(s"another query is computed, since there is no state to keep: $format") {
       val larger = query.replace("GROUP BY", "WHERE f.id > 3 GROUP BY")
       create(format)

@@ -212,10 +212,11 @@ class ViewRefresh(session: SparkSession, view: MaterializedView, query: ViewQuer
     !checkpoint.getFileSystem(session.sessionState.newHadoopConf()).exists(checkpoint)
   }
 
-  private def computeState(): Unit = {
-    runOnce(view, storage.sink(view), new RefreshReport, OneBatch.Only)
-    ()
-  }
+  private def computeState(): Unit =
+    try {
+      runOnce(view, storage.sink(view), new RefreshReport, OneBatch.Only)
+      ()
+    } catch { case error: Throwable => throw RefreshFailure.of(error).error }
 
   /** Keeps the view current until stopped. */
   def start(): StreamingQuery = {
