@@ -6,6 +6,7 @@ package org.apache.spark.sql.changelog.analysis
 import org.scalatest.funsuite.AnyFunSuite
 
 import org.apache.spark.sql.changelog.plans.ChangelogOutput
+import org.apache.spark.sql.changelog.testing._
 
 /** What depends on the order in which rows are read, which a stream has not. */
 class CheckRowOrderSuite extends AnyFunSuite with RefusedChanges {
@@ -39,6 +40,38 @@ class CheckRowOrderSuite extends AnyFunSuite with RefusedChanges {
       "SELECT id, first_value(g) OVER (PARTITION BY g) FROM t",
       "SELECT t.id, f.v FROM t JOIN (SELECT g, first(v) AS v FROM fixed GROUP BY g) f ON t.g = f.g")
       .foreach(sql => withClue(sql)(assert(changes(sql).columns.last == "_change_type")))
+  }
+
+  test("first and last take the order of a sequence") {
+    val feed = new RawStream(spark, "raw", "op STRING, id INT, g STRING, v INT, at INT")
+    spark
+      .sql(
+        "SELECT * FROM from_changelog(TABLE(raw), 'op', 'id', input => 'upsert', sequence_by => 'at')")
+      .createOrReplaceTempView("t")
+    val functions =
+      "first(v), last(v), first_value(v) IGNORE NULLS, last(v, true) FILTER (WHERE v < 9)"
+    val query = s"SELECT g, $functions FROM t WHERE at > 0 GROUP BY g"
+    val running = new RunningChanges(changes(query), QuickFileSystem.temporaryDirectory())
+    def check(rows: String*): Unit = {
+      running.next()
+      assert(FoldedChanges(running.all) == rows)
+    }
+    try {
+      // the second row came first
+      feed.add("insert 1 a 3 20", "insert 2 a NULL 10", "insert 3 b 5 30", "insert 4 a 9 40")
+      check("a NULL 9 3 3", "b 5 5 5 5")
+      feed.add("insert 2 a 7 50", "delete 3 b 5 60")
+      check("a 3 7 3 7")
+      feed.add("delete 1 a 3 70", "insert 5 a 1 5")
+      check("a 1 7 1 7")
+    } finally running.stop()
+    // of a projection without the sequence, of two sources, and of a window without an order
+    Seq(
+      "SELECT g, first(v) FROM (SELECT g, v FROM t) GROUP BY g",
+      "SELECT a.g, first(a.v) FROM t a JOIN t b ON a.id = b.id GROUP BY a.g",
+      "SELECT id, first_value(v) OVER (PARTITION BY g) FROM t").foreach { sql =>
+      checkError("CHANGELOG_ROW_ORDER_UNKNOWN")(changes(sql))
+    }
   }
 
   test("duplicates are dropped whichever is the first") {

@@ -4,12 +4,10 @@
 package org.apache.spark.sql.changelog.analysis
 
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateExpression, First, Last}
-import org.apache.spark.sql.catalyst.plans.logical.{
-  Aggregate, AnalysisHelper, EventTimeWatermark, LogicalPlan, Sort, Window
-}
+import org.apache.spark.sql.catalyst.expressions.aggregate._
+import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.catalyst.trees.TreePattern.EVENT_TIME_WATERMARK
+import org.apache.spark.sql.catalyst.trees.TreePattern.{AGGREGATE, EVENT_TIME_WATERMARK}
 
 import org.apache.spark.sql.changelog.compat.NearestBy
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
@@ -65,7 +63,7 @@ object CheckPivot extends (LogicalPlan => Unit) {
 }
 
 /**
- * Rejects `first` and `last` over a stream without an order.
+ * Rejects `first` and `last` over a stream without an order, and without a sequence ([[OrderBySequence]]).
  *
  * Batch Spark uses the order in which rows are read. A stream has no order of rows. The rows of a
  * batch come from many tasks, and a repeated batch reads them differently. A retracted row leaves
@@ -111,6 +109,49 @@ object CheckRowOrder extends (LogicalPlan => Unit) {
           }
         case _ =>
       }
+  }
+}
+
+/**
+ * Computes `first` and `last` over the rows of a single source with `sequence_by` in the order of the sequence: the
+ * order in which the rows got their values. Batch Spark computes them in the same way.
+ */
+object OrderBySequence extends Rule[LogicalPlan] {
+
+  override def apply(plan: LogicalPlan): LogicalPlan =
+    plan.resolveOperatorsWithPruning(_.containsPattern(AGGREGATE)) {
+      case aggregate: Aggregate if aggregate.resolved =>
+        sequenceOf(aggregate.child).fold(aggregate)(ordered(aggregate, _))
+    }
+
+  private def ordered(aggregate: Aggregate, order: Expression): Aggregate =
+    aggregate
+      .transformExpressions { case call: AggregateExpression =>
+        call.aggregateFunction match {
+          case First(value, ignoresNulls) => by(MinBy(value, order), call, value, ignoresNulls)
+          case Last(value, ignoresNulls) => by(MaxBy(value, order), call, value, ignoresNulls)
+          case _ => call
+        }
+      }
+      .asInstanceOf[Aggregate]
+
+  private def by(
+      function: AggregateFunction,
+      call: AggregateExpression,
+      value: Expression,
+      ignoresNulls: Boolean): AggregateExpression = {
+    val isCounted = call.filter ++ Option.when(ignoresNulls)(IsNotNull(value))
+    call.copy(aggregateFunction = function, filter = isCounted.reduceOption(And(_, _)))
+  }
+
+  /** Returns an order of the rows of `plan`, never NULL, if the rows have the columns of one source's sequence. */
+  private def sequenceOf(plan: LogicalPlan): Option[Expression] = plan match {
+    case _: Project | _: Filter | _: SubqueryAlias | _: View =>
+      sequenceOf(plan.children.head).filter(_.references.subsetOf(plan.outputSet))
+    case source: FromChangelog if source.sequence.nonEmpty =>
+      Option.when(source.sequence.forall(source.outputSet.contains))(
+        CreateStruct(source.sequence))
+    case _ => None
   }
 }
 

@@ -49,6 +49,7 @@ object ResolvePhase {
     Pass(InlineCommonTables, "the streams of a common table are known when it is inlined"),
     Pass(ResolvePassingTime, "Spark's optimizer would make the current time a constant"),
     Pass(AcceptOffset, "Spark's check rejects OFFSET over streams"),
+    Pass(OrderBySequence, "any_value is not yet first, and sources are in place"),
     Pass(RecognizeLookupJoin, "reads resolved joins, before their sources are lifted"),
     Pass(RecognizeTemporalJoin, "the same, for the joins that look up no table"),
     Pass(LiftSources, "Spark runs no streams in subqueries; no later rule looks for them"))

@@ -16,6 +16,7 @@ import org.apache.spark.sql.changelog.identity.RecordedRun
 import org.apache.spark.sql.changelog.microbatch.{AssignStateInfo, SpreadingSalts}
 import org.apache.spark.sql.changelog.optimizer.rewrite._
 import org.apache.spark.sql.changelog.plans._
+import org.apache.spark.sql.changelog.sources.tables.PruneComparedColumns
 
 /**
  * Rewrites the query below `to_changelog` to operators that exchange changes.
@@ -50,7 +51,7 @@ class RewriteChangelogQuery(spark: SparkSession) extends Rule[LogicalPlan] {
       // Only when a run begins. Later batches are planned like the first one.
       val run = AssignStateInfo.firstOfRun(session).map(new RecordedRun(session, _))
       run.foreach(_.begin())
-      val rewritten = rewrite(plan, run)
+      val rewritten = PruneComparedColumns(rewrite(plan, run))
       run.foreach(run => run.rewrittenTo(RewrittenOperators.in(rewritten, run.sources)))
       run.filter(_.inheritedState.isDefined).fold(rewritten)(_ => FirstBatchOnState(rewritten))
     }

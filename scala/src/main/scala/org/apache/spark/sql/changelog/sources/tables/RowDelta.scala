@@ -4,12 +4,16 @@
 package org.apache.spark.sql.changelog.sources.tables
 
 import org.apache.spark.sql.Column
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet}
+import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, LogicalPlan}
+import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.util.quoteIdentifier
 import org.apache.spark.sql.classic.DataFrame
 import org.apache.spark.sql.functions._
 import org.apache.spark.sql.types._
 
 import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.compat.SparkRules
 
 /**
  * RowDelta: the difference between two sets of rows, where a row may occur several times.
@@ -27,43 +31,62 @@ private[changelog] object RowDelta {
   /** The number of additional copies of a row, negative for missing copies. */
   val Net = "_changelog_net"
 
-  /** Returns the inserts and deletes that turn the rows `before` into the rows `after`, one for each copy. */
-  def apply(before: DataFrame, after: DataFrame): DataFrame = {
+  /** The same, where rows are compared by the columns that a query reads. */
+  val NetOfRead = "_changelog_net_of_read"
+
+  /**
+   * Returns the inserts and deletes that turn the rows `before` into the rows `after`, one for each copy.
+   *
+   * @param net
+   *   the column of the numbers of copies: [[NetOfRead]] for a query of changes
+   */
+  def apply(before: DataFrame, after: DataFrame, net: String = Net): DataFrame = {
     val names = after.columns.toSeq
     if (!isCountable(after.schema.map(_.dataType))) changes(counted(after, before), names)
     else {
       def signed(rows: DataFrame, kind: String) =
         rows.withColumn(RowKind.ChangeTypeColumnName, lit(kind))
-      netted(signed(after, "insert").union(signed(before, "delete")), names)
+      netted(signed(after, "insert").union(signed(before, "delete")), names, net)
     }
   }
 
-  /** Cancels inserts and deletes of equal rows. Rows that Spark can't group stay as they are. */
+  /**
+   * Cancels inserts and deletes of rows that are equal in the columns that a query of changes reads
+   * ([[PruneComparedColumns]]). Rows that Spark can't group stay as they are.
+   */
   def net(rows: DataFrame, names: Seq[String]): DataFrame =
-    if (isCountable(names.map(rows.schema(_).dataType))) netted(rows, names) else rows
+    if (isCountable(names.map(rows.schema(_).dataType))) netted(rows, names, NetOfRead) else rows
 
-  private def netted(rows: DataFrame, names: Seq[String]): DataFrame =
-    changes(counted(rows, names, quoted(RowKind.ChangeTypeColumnName) === "delete"), names)
+  private def netted(rows: DataFrame, names: Seq[String], net: String): DataFrame =
+    changes(
+      counted(rows, names, quoted(RowKind.ChangeTypeColumnName) === "delete", net),
+      names,
+      net)
 
-  private def changes(counted: DataFrame, names: Seq[String]): DataFrame =
-    copies(counted, names, RowKind.ChangeTypeColumnName, "insert", "delete")
+  private def changes(counted: DataFrame, names: Seq[String], net: String = Net): DataFrame =
+    copies(counted, names, RowKind.ChangeTypeColumnName, "insert", "delete", net)
 
-  /** Returns a row for each copy that [[Net]] counts, with the text `more` or `fewer` in a last column `name`. */
+  /** Returns a row for each copy that `net` counts, with the text `more` or `fewer` in a last column `name`. */
   def copies(
       counted: DataFrame,
       names: Seq[String],
       name: String,
       more: String,
-      fewer: String): DataFrame = {
-    val text = when(col(Net) > 0, more).otherwise(fewer)
-    val repeated = explode(array_repeat(text, abs(col(Net)).cast(IntegerType)))
+      fewer: String,
+      net: String = Net): DataFrame = {
+    val text = when(col(net) > 0, more).otherwise(fewer)
+    val repeated = explode(array_repeat(text, abs(col(net)).cast(IntegerType)))
     counted.select(names.map(quoted) :+ repeated.as(name): _*)
   }
 
-  /** Returns the distinct rows of the columns `names` with their number [[Net]], without zeros. */
-  def counted(rows: DataFrame, names: Seq[String], isGone: Column): DataFrame = {
-    val signed = rows.withColumn(Net, when(isGone, lit(-1L)).otherwise(lit(1L)))
-    summed(signed, names, Net).where(col(Net) =!= 0)
+  /** Returns the distinct rows of the columns `names` with their number `net`, without zeros. */
+  def counted(
+      rows: DataFrame,
+      names: Seq[String],
+      isGone: Column,
+      net: String = Net): DataFrame = {
+    val signed = rows.withColumn(net, when(isGone, lit(-1L)).otherwise(lit(1L)))
+    summed(signed, names, net).where(col(net) =!= 0)
   }
 
   /** Returns the distinct rows of the columns `names`, with the sums of the columns `counts`. */
@@ -153,4 +176,29 @@ private[changelog] object RowDelta {
   def quoted(name: String): Column = col(quoteIdentifier(name))
 
   private val Row = "_changelog_row"
+}
+
+/**
+ * Compares rows only by the columns that a query of changes reads, so that no other columns are scanned. Changes of the
+ * other columns then cancel out.
+ */
+private[changelog] object PruneComparedColumns extends Rule[LogicalPlan] {
+  override def apply(plan: LogicalPlan): LogicalPlan =
+    if (!plan.exists(isComparison)) plan
+    else SparkRules.pruneColumns(pruned(SparkRules.pruneColumns(plan)))
+
+  /** Spark's rule has removed the columns from the result of a comparison that nothing reads. */
+  private def pruned(plan: LogicalPlan): LogicalPlan = plan.transform {
+    case rows: Aggregate if isComparison(rows) =>
+      val read = AttributeSet(rows.aggregateExpressions.flatMap(_.references))
+      rows.copy(groupingExpressions = rows.groupingExpressions.filter {
+        case column: Attribute => read.contains(column)
+        case _ => true
+      })
+  }
+
+  private def isComparison(plan: LogicalPlan): Boolean = plan match {
+    case rows: Aggregate => rows.aggregateExpressions.exists(_.name == RowDelta.NetOfRead)
+    case _ => false
+  }
 }

@@ -98,7 +98,8 @@ class SnapshotVersions(session: SparkSession, view: MaterializedView) {
 
   /** Returns the rows that differ between two versions, without the versions in between. */
   def difference(before: Long, number: Long): DataFrame =
-    if (before >= number) none else step(known(before), number, known(number))
+    if (before >= number) none
+    else step(known(before), number, known(number), RowDelta.NetOfRead)
 
   private def known(number: Long): Version = read(number).filter(isThere).getOrElse {
     throw analysis(
@@ -109,9 +110,13 @@ class SnapshotVersions(session: SparkSession, view: MaterializedView) {
       "newest" -> number)
   }
 
-  private def step(before: Version, number: Long, version: Version): DataFrame =
+  private def step(
+      before: Version,
+      number: Long,
+      version: Version,
+      net: String = RowDelta.Net): DataFrame =
     if (before.path == version.path) none
-    else marked(RowDelta(load(before), load(version)), number, version.at)
+    else marked(RowDelta(load(before), load(version), net), number, version.at)
 
   private def none: DataFrame = {
     val rows = session.createDataFrame(java.util.List.of[Row](), view.schema)

@@ -7,13 +7,15 @@ import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.parser.CatalystSqlParser
-import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes
+import org.apache.spark.sql.classic.{Dataset, SparkSession}
 import org.apache.spark.sql.connector.read.streaming.{Offset => AnyOffset, ReadLimit}
 import org.apache.spark.sql.execution.streaming.runtime.LongOffset
 import org.apache.spark.sql.execution.streaming.{Offset, Source}
 import org.apache.spark.sql.types.StructType
 
 import org.apache.spark.sql.changelog.sinks.{ChangelogSink, ChangelogSinkProvider, SinkOptions}
+import org.apache.spark.sql.changelog.sources.tables.TableRows
 import org.apache.spark.sql.changelog.sources.{LatestOffsetProvider, LatestOffsetSource}
 import org.apache.spark.sql.changelog.views.{MaterializedView, SnapshotStorage, ViewCatalog}
 
@@ -59,7 +61,8 @@ class VersionSource(session: SparkSession, name: String, from: Option[Long])
       case (None, Some(first)) => now.changes(first, last)
       case (None, None) => now.rows(last)
     }
-    session.internalCreateDataFrame(rows.queryExecution.toRdd, rows.schema, isStreaming = true)
+    val plan = rows.queryExecution.analyzed
+    Dataset.ofRows(session, TableRows(toAttributes(rows.schema), () => plan))
   }
 
   override def stop(): Unit = ()
