@@ -54,7 +54,7 @@ class AnewOnlyIfAskedSuite
     val written = new File(warehouse, "orders").listFiles()
     run("INSERT INTO orders VALUES (3, 1)")
     written.foreach(file => assert(file.delete()))
-    run("ALTER TABLE customers ADD COLUMNS (x INT)")
+    run("ALTER TABLE customers ADD COLUMNS (x INT FIRST)")
     run("UPDATE customers SET country = 'SE' WHERE customer = 1")
     refused("orders")
     assert(run("SELECT id FROM v ORDER BY id") == Seq(Row(1), Row(2)))
@@ -69,7 +69,7 @@ class AnewOnlyIfAskedSuite
       "SELECT /*+ ROW_TTL(customers, '3 days') */ country FROM customers").zipWithIndex.foreach {
       case (query, index) =>
         create(query)
-        run(s"ALTER TABLE customers ADD COLUMNS (x$index INT)")
+        run(s"ALTER TABLE customers ADD COLUMNS (x$index INT FIRST)")
         run("UPDATE customers SET country = 'SE' WHERE customer = 1")
         refused("ROW_TTL", reason = "CHANGELOG_")
         run("REFRESH MATERIALIZED VIEW v FULL")
@@ -112,7 +112,7 @@ class AnewOnlyIfAskedSuite
     create("SELECT customer, count(*) AS n FROM STREAM orders GROUP BY customer")
     val query = "SELECT country, n FROM v JOIN customers USING (customer)"
     create(query, "second")
-    run("ALTER TABLE customers ADD COLUMNS (x INT)")
+    run("ALTER TABLE customers ADD COLUMNS (x INT FIRST)")
     run("UPDATE customers SET country = 'SE' WHERE customer = 1")
     run("REFRESH MATERIALIZED VIEW second")
     assert(RowMultiset.of(run("SELECT * FROM second")) == RowMultiset.of(run(query)))

@@ -126,8 +126,8 @@ class FollowedTablesSuite
       checkError("CHANGELOG_TABLE_REPLACED", "version" -> "1")(
         run("REFRESH MATERIALIZED VIEW v INCREMENTAL"))
       check(revenue, "full")
-      run("ALTER TABLE customers ADD COLUMNS (city STRING)")
-      run("INSERT INTO customers VALUES (2, 'IT', 'Rome')")
+      run("ALTER TABLE customers ADD COLUMNS (city STRING FIRST)")
+      run("INSERT INTO customers VALUES ('Rome', 2, 'IT')")
       checkError("CHANGELOG_TABLE_COLUMNS_CHANGED")(
         run("REFRESH MATERIALIZED VIEW v INCREMENTAL"))
       check(revenue, "full")

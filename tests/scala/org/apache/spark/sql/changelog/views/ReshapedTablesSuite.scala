@@ -206,9 +206,9 @@ class ReshapedTablesSuite
     isBroken = true
     try intercept[Exception](refresh())
     finally isBroken = false
-    run("ALTER TABLE orders ADD COLUMNS (note STRING)")
+    run("ALTER TABLE orders ADD COLUMNS (note STRING FIRST)")
     readAgain("CHANGELOG_TABLE_COLUMNS_CHANGED", query)
-    run("ALTER TABLE orders ADD COLUMNS (more STRING)")
+    run("ALTER TABLE orders ADD COLUMNS (more STRING FIRST)")
     checkError("CHANGELOG_TABLE_COLUMNS_CHANGED")(run("VERIFY MATERIALIZED VIEW v"))
   }
 

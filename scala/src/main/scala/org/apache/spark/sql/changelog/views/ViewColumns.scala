@@ -17,13 +17,17 @@ import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
  * columns:
  *
  * {{{
- *   CREATE … v (city STRING, n BIGINT) AS q    =>    SELECT * FROM (q) AS v(city, n)
+ *   CREATE … v (city STRING, n BIGINT) AS q           =>  SELECT * FROM (q) AS v(city, n)
+ *   CREATE … TBLPROPERTIES (… 'ignore') AS SELECT *   =>  SELECT city, n FROM (q)
  * }}}
  */
 class ViewColumns(view: TableIdentifier, columns: Seq[StructField]) {
 
   /** Returns the query under these names, and the resulting columns. */
-  def apply(query: ViewQuery, session: SparkSession): (ViewQuery, StructType) =
+  def apply(written: ViewQuery, session: SparkSession): (ViewQuery, StructType) = {
+    val query =
+      if (!written.definition.listsColumns) written
+      else new ViewQuery(session, written.definition.copy(query = list(written))).check()
     if (columns.isEmpty) (query, query.schema)
     else {
       check(query.schema)
@@ -35,6 +39,12 @@ class ViewColumns(view: TableIdentifier, columns: Seq[StructField]) {
       }
       (named, StructType(commented))
     }
+  }
+
+  private def list(query: ViewQuery): String = {
+    val names = query.schema.fieldNames.map(quoteIdentifier).mkString(", ")
+    s"SELECT $names FROM (\n${query.definition.query}\n)"
+  }
 
   private def rename(query: ViewQuery): String = {
     val names = columns.map(column => quoteIdentifier(column.name)).mkString(", ")

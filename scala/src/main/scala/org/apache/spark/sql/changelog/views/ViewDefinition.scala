@@ -79,16 +79,28 @@ case class ViewDefinition(
   /** Whether file tables are compared with a copy of their rows. */
   def keepsCopies: Boolean = followed == Copies
 
-  private def followed: String = options.get(Follow).fold(Tables) { text =>
-    Follows
-      .find(_.equalsIgnoreCase(text))
-      .getOrElse(
-        throw analysis(
-          "CHANGELOG_VIEW_PROPERTY_INVALID",
-          "property" -> Follow,
-          "value" -> text,
-          "expected" -> Follows.mkString("one of ", ", ", "")))
-  }
+  private def followed: String = oneOf(Follow, Follows)
+
+  /** Whether the stored query lists its columns, so that columns added to a source table do not reach the view. */
+  def listsColumns: Boolean = onSchemaChange == Ignore
+
+  /** Whether a refresh takes over other columns of the query. */
+  def takesColumns: Boolean = onSchemaChange == Evolve && policy != RefreshPolicy.Strict
+
+  private def onSchemaChange: String = oneOf(SchemaChange, SchemaChanges)
+
+  /** Returns the value of a property, by default the first of its values. */
+  private def oneOf(property: String, values: Seq[String]): String =
+    options.get(property).fold(values.head) { text =>
+      values
+        .find(_.equalsIgnoreCase(text))
+        .getOrElse(
+          throw analysis(
+            "CHANGELOG_VIEW_PROPERTY_INVALID",
+            "property" -> property,
+            "value" -> text,
+            "expected" -> values.mkString("one of ", ", ", "")))
+    }
 
   /** When the view's query emits changes. */
   def emission: Emission = options.get(Emit).fold[Emission](Emission.Changes) { text =>
@@ -172,6 +184,13 @@ case class ViewDefinition(
     retention
     lag
     emission
+    if (onSchemaChange == Evolve && kind == ViewKind.StreamingTable) {
+      throw analysis(
+        "CHANGELOG_VIEW_PROPERTY_INVALID",
+        "property" -> SchemaChange,
+        "value" -> Evolve,
+        "expected" -> s"'$Fail' or '$Ignore', because written rows of a streaming table stay,")
+    }
     properties.keys.filter(_.toLowerCase.startsWith(Prefix)).foreach { name =>
       throw analysis(
         "CHANGELOG_VIEW_PROPERTY_INVALID",
@@ -245,6 +264,7 @@ object ViewDefinition extends CapturesConfig {
   val Interval = "changelog.interval"
   val Lag = "changelog.lag"
   val Retention = "changelog.retention"
+  val SchemaChange = "changelog.onSchemaChange"
 
   /** The properties with the arguments of the function `history`. */
   private val HistoryArguments = Map(
@@ -255,7 +275,15 @@ object ViewDefinition extends CapturesConfig {
 
   /** The view properties of this extension for users. */
   private val Known =
-    Seq(Emit, Follow, History, Interval, Lag, Policy, Retention) ++ HistoryArguments.keys
+    Seq(
+      Emit,
+      Follow,
+      History,
+      Interval,
+      Lag,
+      Policy,
+      Retention,
+      SchemaChange) ++ HistoryArguments.keys
   private val Ours = "changelog."
 
   /** Whether a property changes the rows of the view. */
@@ -278,6 +306,11 @@ object ViewDefinition extends CapturesConfig {
   private val Copies = "copies"
   private val Streams = "streams"
   private val Follows = Seq(Tables, Copies, Streams)
+
+  private val Fail = "fail"
+  private val Ignore = "ignore"
+  private val Evolve = "evolve"
+  private val SchemaChanges = Seq(Fail, Ignore, Evolve)
 
   /** Views of earlier versions lack this property. */
   private val FollowsTables = Prefix + "followsTables"

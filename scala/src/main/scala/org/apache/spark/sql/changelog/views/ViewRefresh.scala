@@ -45,6 +45,16 @@ class ViewRefresh(session: SparkSession, view: MaterializedView, query: ViewQuer
 
   private def refreshBy(asked: Option[RefreshPolicy]): Unit = {
     RunningViews.checkNone(view)
+    val takesColumns =
+      view.definition.takesColumns && !asked.contains(RefreshPolicy.Strict) && hasOtherColumns
+    if (takesColumns) {
+      val layout = DeltaLayout.of(session, view, query.schema)
+      new ViewRefresh(session, view.copy(schema = query.schema, layout = layout))
+        .evolve(view, RefreshReason.OtherColumns)
+    } else refreshSame(asked)
+  }
+
+  private def refreshSame(asked: Option[RefreshPolicy]): Unit = {
     val wasRefreshed = history.lastSuccess.nonEmpty
     history.remember { report =>
       SharedVersions.began(session).foreach(report.isAsOf)
@@ -242,10 +252,10 @@ class ViewRefresh(session: SparkSession, view: MaterializedView, query: ViewQuer
    * Replaces the rows of the previous query `before`, and continues with its state. If no state can be kept, recomputes
    * the view, unless rows would be lost.
    */
-  def evolve(before: MaterializedView): Unit = {
+  def evolve(before: MaterializedView, why: String = RefreshReason.Replaced): Unit = {
     val obstacle = if (history.lastSuccess.isEmpty) None else whyNotRecomputable(before)
     history.remember { report =>
-      report.isFor("full", RefreshReason.Replaced)
+      report.isFor("full", why)
       val isDone =
         try query.isStreaming && continuesFrom(before, obstacle.nonEmpty, report)
         catch {
@@ -422,18 +432,18 @@ class ViewRefresh(session: SparkSession, view: MaterializedView, query: ViewQuer
   }
 
   /** Fails if the source tables' columns have changed the columns of the query. */
-  private def checkSchema(): Unit = {
-    def columns(schema: StructType) =
-      schema.map(field => s"${field.name} ${TableVersion.ofRows(field.dataType).sql}")
-    val stored = columns(view.schema)
-    val found = columns(query.schema)
-    if (stored != found)
+  private def checkSchema(): Unit =
+    if (hasOtherColumns)
       throw analysis(
         "CHANGELOG_VIEW_SCHEMA_CHANGED",
         "view" -> view.name,
-        "stored" -> stored,
-        "found" -> found)
-  }
+        "stored" -> columns(view.schema),
+        "found" -> columns(query.schema))
+
+  private def hasOtherColumns: Boolean = columns(view.schema) != columns(query.schema)
+
+  private def columns(schema: StructType): Seq[String] =
+    schema.map(field => s"${field.name} ${TableVersion.ofRows(field.dataType).sql}")
 
   private def none(schema: StructType): DataFrame =
     query.session.createDataFrame(java.util.List.of[Row](), schema)

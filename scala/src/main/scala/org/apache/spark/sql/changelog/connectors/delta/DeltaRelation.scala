@@ -121,5 +121,8 @@ private[changelog] trait DeltaLogEntry {
  *
  * @param inFiles
  *   distinguishes columns with equal names: names in files, and partitioning
+ * @param first
+ *   returns the first columns, by their number
  */
-private[changelog] final case class DeltaColumns(schema: StructType, inFiles: Seq[String])
+private[changelog] final case class DeltaColumns(schema: StructType, inFiles: Seq[String])(
+    val first: Int => DeltaColumns)

@@ -3,7 +3,8 @@
 
 package org.apache.spark.sql.changelog.sources.tables
 
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.expressions.{Alias, Literal}
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project}
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 
 import org.apache.spark.sql.changelog.RowKind
@@ -37,14 +38,30 @@ private[tables] class DeltaTable(session: SparkSession, override val name: Strin
   private def columnsOf(columns: DeltaColumns): String =
     TableVersion.fingerprint(columns.schema, columns.inFiles: _*)
 
+  /** Whether a version has the first columns of the table. Rows of that version have NULL in columns added since. */
+  private def addsColumns(to: String): Boolean = {
+    val size = to.takeWhile(_ != '-').toInt
+    columnsOf(current.columns.first(size)) == to
+  }
+
+  /** Returns a version with the columns of the table now, if those only were added. */
+  private def widened(at: TableVersion, now: TableVersion): TableVersion =
+    if (addsColumns(to = at.columns)) at.copy(columns = now.columns) else at
+
   override def version(start: Option[TableVersion], snapshot: TableVersion): TableVersion = {
     start.foreach(checkFollows(_, snapshot))
     snapshot
   }
 
   override def rows(at: TableVersion): LogicalPlan = {
-    checkSame(at, versionOf(current))
-    asOf(at)
+    val found = current
+    val now = versionOf(found)
+    checkSame(widened(at, now), now)
+    val rows = asOf(at)
+    val added = found.columns.schema.drop(rows.output.size).map { field =>
+      Alias(Literal(null, field.dataType), field.name)()
+    }
+    if (added.isEmpty) rows else Project(rows.output ++ added, rows)
   }
 
   /** Returns the rows of a version, even if the table's columns have changed since. */
@@ -128,7 +145,7 @@ private[tables] class DeltaTable(session: SparkSession, override val name: Strin
     val commits = commitsOf(found, from, until.number)
     // Delta misreads or rejects columns that were different in between.
     commits.flatMap(_.columns).foreach { columns =>
-      if (columnsOf(columns) != until.columns) {
+      if (!addsColumns(to = columnsOf(columns))) {
         throw analysis(
           "CHANGELOG_TABLE_COLUMNS_CHANGED",
           "table" -> name,
@@ -175,7 +192,7 @@ private[tables] class DeltaTable(session: SparkSession, override val name: Strin
    * folder.
    */
   private def checkFollows(start: TableVersion, now: TableVersion): Unit = {
-    checkSame(start, now)
+    checkSame(widened(start, now), now)
     if (start.number > now.number)
       throw analysis("CHANGELOG_TABLE_REPLACED", "table" -> name, "version" -> start.version)
   }

@@ -53,6 +53,13 @@ object ChangeViews {
         }
         val kept = old.filterNot { case (name, _) => replaced.exists(is(name)) }
         val altered = view.definition.copy(properties = kept ++ set).check()
+        if (altered.listsColumns != view.definition.listsColumns) {
+          throw analysis(
+            "CHANGELOG_VIEW_CLAUSE_NOT_SUPPORTED",
+            "view" -> view.sql,
+            "clause" -> s"ALTER of ${ViewDefinition.SchemaChange} from or to 'ignore'",
+            "advice" -> "The property is part of the stored query; use CREATE OR REPLACE.")
+        }
         if (altered.emission != view.definition.emission) {
           throw analysis(
             "CHANGELOG_VIEW_PROPERTY_INVALID",
@@ -104,8 +111,8 @@ object ChangeViews {
     val definition = view.definition.copy(query = query, temporaryViews = None)
     val changed = new ViewQuery(session, definition).check()
     if (changed.reads(view.name)) throw analysis("CHANGELOG_VIEW_RECURSIVE", "view" -> view.name)
-    val schema = new ViewColumns(view.name, Nil)(changed, session)._2
-    val known = definition.copy(temporaryViews = Some(changed.temporaryViews))
+    val (named, schema) = new ViewColumns(view.name, Nil)(changed, session)
+    val known = named.definition.copy(temporaryViews = Some(changed.temporaryViews))
     MaterializedView(view.name, schema, known, DeltaLayout.of(session, view, schema))
   }
 

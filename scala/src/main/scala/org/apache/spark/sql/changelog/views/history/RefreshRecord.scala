@@ -72,5 +72,6 @@ case class RefreshEstimate(
 object RefreshReason {
   val New = "the view is new"
   val Replaced = "the view was replaced"
+  val OtherColumns = "the query has other columns"
   val StateMissing = "the state was computed first"
 }

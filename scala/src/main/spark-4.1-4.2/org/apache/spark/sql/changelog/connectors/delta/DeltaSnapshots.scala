@@ -126,10 +126,12 @@ private[delta] object DeltaSnapshots {
     }
   }
 
-  private def columnsOf(metadata: Metadata): DeltaColumns = {
-    val partitioning = metadata.partitionColumns.map(name => s"partitioned by $name")
-    DeltaColumns(metadata.schema, otherNames(metadata.schema) ++ partitioning)
-  }
+  private def columnsOf(metadata: Metadata): DeltaColumns =
+    columnsOf(metadata.schema, metadata.partitionColumns.map(name => s"partitioned by $name"))
+
+  private def columnsOf(schema: StructType, partitioning: Seq[String]): DeltaColumns =
+    DeltaColumns(schema, otherNames(schema) ++ partitioning)(size =>
+      columnsOf(StructType(schema.take(size)), partitioning))
 
   /** Returns the physical names of columns, unless equal to the logical names. */
   private def otherNames(dataType: DataType): Seq[String] = dataType match {

@@ -1,0 +1,159 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.views
+
+import org.scalatest.BeforeAndAfterEach
+import org.scalatest.funsuite.AnyFunSuite
+
+import org.apache.spark.sql.classic.SparkSession
+
+import org.apache.spark.sql.changelog.testing._
+
+/** Views over tables that get further columns. */
+class AddedColumnsSuite
+    extends AnyFunSuite
+    with ViewSession
+    with ErrorChecks
+    with BeforeAndAfterEach {
+  override protected lazy val spark: SparkSession = ChangelogSession.start(conf =
+    ChangelogSession.DeltaConf ++ ChangelogSession.Quick +
+      ("spark.sql.warehouse.dir" -> warehouse.getPath))
+
+  private val feed = "'delta.enableChangeDataFeed' = 'true'"
+  private val noFeed = "'delta.enableDeletionVectors' = 'false'"
+  private val mapped = s"$feed, 'delta.columnMapping.mode' = 'name'"
+  private val sums =
+    "SELECT customer, count(*) AS n, sum(amount) AS total FROM orders GROUP BY customer"
+
+  override def afterEach(): Unit = {
+    run("DROP MATERIALIZED VIEW IF EXISTS v")
+    run("DROP TABLE IF EXISTS orders")
+  }
+
+  private def make(properties: String): Unit = {
+    run(
+      s"CREATE TABLE orders (id INT, customer INT, amount INT) USING delta TBLPROPERTIES ($properties)")
+    run("INSERT INTO orders VALUES (1, 1, 10), (2, 2, 20), (3, 1, 5)")
+  }
+
+  private def create(
+      query: String,
+      change: Option[String] = None,
+      provider: String = "delta",
+      columns: String = ""): Unit = {
+    val properties =
+      change.fold("")(value => s"TBLPROPERTIES ('changelog.onSchemaChange' = '$value')")
+    run(s"CREATE MATERIALIZED VIEW v $columns USING $provider $properties AS $query")
+  }
+
+  private def check(query: String, mode: String): Unit = {
+    assert(RowMultiset.of(run("SELECT * FROM v")) == RowMultiset.of(run(query)))
+    assert(spark.sql("SHOW REFRESHES OF v").select("mode").head().getString(0) == mode)
+    assert(run("VERIFY MATERIALIZED VIEW v").isEmpty)
+  }
+
+  test("state goes on when a table gets columns that the query does not read") {
+    Seq(feed, noFeed, mapped).foreach { properties =>
+      make(properties)
+      create(sums)
+      run("INSERT INTO orders VALUES (4, 2, 1)")
+      run("REFRESH MATERIALIZED VIEW v")
+      check(sums, "incremental")
+      run("INSERT INTO orders VALUES (5, 3, 2)")
+      run("ALTER TABLE orders ADD COLUMNS (note STRING)")
+      run("INSERT INTO orders VALUES (6, 3, 7, 'x')")
+      run("ALTER TABLE orders ADD COLUMNS (more STRUCT<a: INT>)")
+      run("UPDATE orders SET amount = 11, note = 'y' WHERE id = 1")
+      run("DELETE FROM orders WHERE id = 2")
+      run("REFRESH MATERIALIZED VIEW v INCREMENTAL STRICT")
+      check(sums, "incremental")
+      run("DELETE FROM orders WHERE id = 6")
+      run("REFRESH MATERIALIZED VIEW v INCREMENTAL STRICT")
+      check(sums, "incremental")
+      afterEach()
+    }
+  }
+
+  test("evolve: columns of a table reach the view") {
+    Seq("delta", "parquet").foreach { provider =>
+      make(feed)
+      create("SELECT * FROM orders", Some("evolve"), provider)
+      run("ALTER TABLE orders ADD COLUMNS (note STRING)")
+      run("INSERT INTO orders VALUES (4, 2, 1, 'x')")
+      checkError("CHANGELOG_VIEW_SCHEMA_CHANGED")(
+        run("REFRESH MATERIALIZED VIEW v INCREMENTAL STRICT"))
+      run("REFRESH MATERIALIZED VIEW v")
+      assert(spark.table("v").columns.toSeq == Seq("id", "customer", "amount", "note"))
+      check("SELECT * FROM orders", "full")
+      run("UPDATE orders SET note = 'z' WHERE id = 1")
+      run("REFRESH MATERIALIZED VIEW v INCREMENTAL")
+      check("SELECT * FROM orders", "incremental")
+      afterEach()
+    }
+  }
+
+  /** A view of a keyless query over a stateful one gets other columns, and goes on. */
+  private def checkOtherColumns(change: Option[String], adds: Boolean)(
+      evolve: String => Unit): Unit = {
+    make(feed)
+    val query = s"SELECT o.*, s.total FROM orders o JOIN ($sums) s ON o.customer = s.customer"
+    create(query, change)
+    run("INSERT INTO orders VALUES (4, 2, 1)")
+    run("REFRESH MATERIALIZED VIEW v INCREMENTAL")
+    if (adds) run("ALTER TABLE orders ADD COLUMNS (note STRING)")
+    run(s"INSERT INTO orders VALUES (5, 2, 1${if (adds) ", 'x'" else ""})")
+    val next = if (adds) query else query.replace("o.*", "o.*, o.id + 1 AS j")
+    evolve(next)
+    check(next, if (adds) "full" else "evolved")
+    run("DELETE FROM orders WHERE id = 4")
+    run("REFRESH MATERIALIZED VIEW v INCREMENTAL")
+    check(next, "incremental")
+  }
+
+  test("evolve: a stateful part goes on below a list of all columns") {
+    checkOtherColumns(Some("evolve"), adds = true)(_ => run("REFRESH MATERIALIZED VIEW v"))
+  }
+
+  test("a query without a key that gets other columns writes no row twice") {
+    checkOtherColumns(None, adds = false)(next => run(s"ALTER MATERIALIZED VIEW v AS $next"))
+  }
+
+  test("ignore: a view keeps its columns") {
+    Seq("" -> Seq("id", "customer", "amount"), "(a INT, b INT, c INT)" -> Seq("a", "b", "c"))
+      .foreach { case (columns, names) =>
+        make(feed)
+        create("SELECT * FROM orders -- all", Some("ignore"), columns = columns)
+        run("ALTER TABLE orders ADD COLUMNS (note STRING)")
+        run("INSERT INTO orders VALUES (4, 2, 1, 'x')")
+        run("REFRESH MATERIALIZED VIEW v INCREMENTAL STRICT")
+        assert(spark.table("v").columns.toSeq == names)
+        check("SELECT id, customer, amount FROM orders", "incremental")
+        run("ALTER MATERIALIZED VIEW v AS SELECT * FROM orders WHERE id > 1")
+        run("ALTER TABLE orders ADD COLUMNS (more STRING)")
+        run("REFRESH MATERIALIZED VIEW v")
+        assert(spark.table("v").columns.toSeq == Seq("id", "customer", "amount", "note"))
+        afterEach()
+      }
+  }
+
+  test("fail: the refresh says which columns came, and the property can change") {
+    make(feed)
+    create("SELECT * FROM orders", Some("fail"))
+    run("ALTER TABLE orders ADD COLUMNS (note STRING)")
+    checkError(
+      "CHANGELOG_VIEW_SCHEMA_CHANGED",
+      "stored" -> "id INT, customer INT, amount INT",
+      "found" -> "id INT, customer INT, amount INT, note STRING")(
+      run("REFRESH MATERIALIZED VIEW v"))
+    checkError("CHANGELOG_VIEW_CLAUSE_NOT_SUPPORTED")(
+      run("ALTER MATERIALIZED VIEW v SET TBLPROPERTIES ('changelog.onSchemaChange' = 'ignore')"))
+    run("ALTER MATERIALIZED VIEW v SET TBLPROPERTIES ('changelog.onSchemaChange' = 'evolve')")
+    run("REFRESH MATERIALIZED VIEW v")
+    check("SELECT * FROM orders", "full")
+    checkError("CHANGELOG_VIEW_PROPERTY_INVALID", "property" -> "changelog.onSchemaChange")(
+      run("ALTER MATERIALIZED VIEW v SET TBLPROPERTIES ('changelog.onSchemaChange' = 'add')"))
+    checkError("CHANGELOG_VIEW_PROPERTY_INVALID", "property" -> "changelog.onSchemaChange")(run(
+      "CREATE STREAMING TABLE w TBLPROPERTIES ('changelog.onSchemaChange' = 'evolve') AS SELECT * FROM STREAM orders"))
+  }
+}
