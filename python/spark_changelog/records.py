@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
@@ -128,28 +128,7 @@ def from_debezium(
     +---+----+
     <BLANKLINE>
     """
-    return read(
-        "from_debezium",
-        df,
-        snapshot,
-        schema=ddl(schema),
-        key=columns(key),
-        value=value,
-        message_key=message_key,
-        schema_registry=schema_registry,
-        input=input,
-        sequence_by=columns(sequence_by),
-        table=table,
-        metadata=columns(metadata),
-        decimal_handling_mode=decimal_handling_mode,
-        time_precision_mode=time_precision_mode,
-        binary_handling_mode=binary_handling_mode,
-        encodings=encodings,
-        unavailable_value=unavailable_value,
-        on_truncate=on_truncate,
-        on_error=on_error,
-        dead_letter=dead_letter,
-    )
+    return _read("from_debezium", **locals())
 
 
 @checked
@@ -234,22 +213,7 @@ def from_canal(
     +---+---+
     <BLANKLINE>
     """
-    return read(
-        "from_canal",
-        df,
-        snapshot,
-        schema=ddl(schema),
-        key=columns(key),
-        value=value,
-        input=input,
-        sequence_by=columns(sequence_by),
-        table=table,
-        metadata=columns(metadata),
-        encodings=encodings,
-        on_truncate=on_truncate,
-        on_error=on_error,
-        dead_letter=dead_letter,
-    )
+    return _read("from_canal", **locals())
 
 
 @checked
@@ -333,22 +297,7 @@ def from_maxwell(
     +---+---+
     <BLANKLINE>
     """
-    return read(
-        "from_maxwell",
-        df,
-        snapshot,
-        schema=ddl(schema),
-        key=columns(key),
-        value=value,
-        input=input,
-        sequence_by=columns(sequence_by),
-        table=table,
-        metadata=columns(metadata),
-        encodings=encodings,
-        on_truncate=on_truncate,
-        on_error=on_error,
-        dead_letter=dead_letter,
-    )
+    return _read("from_maxwell", **locals())
 
 
 @checked
@@ -432,22 +381,7 @@ def from_goldengate(
     +---+---+
     <BLANKLINE>
     """
-    return read(
-        "from_goldengate",
-        df,
-        snapshot,
-        schema=ddl(schema),
-        key=columns(key),
-        value=value,
-        input=input,
-        sequence_by=columns(sequence_by),
-        table=table,
-        metadata=columns(metadata),
-        encodings=encodings,
-        on_truncate=on_truncate,
-        on_error=on_error,
-        dead_letter=dead_letter,
-    )
+    return _read("from_goldengate", **locals())
 
 
 @checked
@@ -521,18 +455,14 @@ def from_upsert_kafka(
     +---+----+
     <BLANKLINE>
     """
-    return read(
-        "from_upsert_kafka",
-        df,
-        snapshot,
-        schema=ddl(schema),
-        key=columns(key),
-        value=value,
-        message_key=message_key,
-        schema_registry=schema_registry,
-        sequence_by=columns(sequence_by),
-        metadata=columns(metadata),
-        encodings=encodings,
-        on_error=on_error,
-        dead_letter=dead_letter,
-    )
+    return _read("from_upsert_kafka", **locals())
+
+
+def _read(
+    function: str, df: DataFrame, snapshot: DataFrame | None, **arguments: Any
+) -> DataFrame:
+    """Call a table function with all arguments of a function above."""
+    arguments["schema"] = ddl(arguments["schema"])
+    for name in ("key", "sequence_by", "metadata"):
+        arguments[name] = columns(arguments[name])
+    return read(function, df, snapshot, **arguments)
