@@ -69,8 +69,8 @@ def from_debezium(
         The column with the key of an event, for deletes without a before image.
     schema_registry : str, optional
         The address of a schema registry, such as ``"http://registry:8081"``, for events in Avro
-        in Confluent's wire format. The setting ``spark.sql.changelog.schemaRegistry.password``
-        holds the password.
+        or Protobuf in Confluent's wire format. The setting
+        ``spark.sql.changelog.schemaRegistry.password`` holds the password.
     input : {"retract", "upsert"}, optional
         The origin of before images: ``"retract"`` reads them from the events, ``"upsert"``
         restores them by ``key``. By default ``"upsert"`` with a key, ``"retract"`` without.
@@ -415,7 +415,8 @@ def from_upsert_kafka(
     value, message_key : str
         The columns with the value and the key of a record, strings or bytes.
     schema_registry : str, optional
-        The address of a schema registry, for values and keys in Avro in Confluent's wire format.
+        The address of a schema registry, for values and keys in Avro or Protobuf in Confluent's
+        wire format.
     sequence_by : str or sequence of str, optional
         Columns of ``df`` that order the changes of a row. By default changes apply in order of
         arrival, which is correct for a single topic.

@@ -4,22 +4,24 @@
 package org.apache.spark.sql.changelog.sources
 
 import java.io.ByteArrayOutputStream
-import java.math.BigDecimal
+import java.math.{BigDecimal, BigInteger}
 import java.net.InetSocketAddress
-import java.nio.ByteBuffer
 import java.nio.charset.StandardCharsets.UTF_8
+import java.nio.{ByteBuffer, ByteOrder}
 import java.util.Base64
 import java.util.concurrent.atomic.AtomicInteger
 
 import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.databind.ObjectMapper
-import com.sun.net.httpserver.HttpServer
+import com.sun.net.httpserver.{HttpExchange, HttpServer}
 import org.apache.avro.generic.{GenericData, GenericDatumWriter, GenericRecord}
 import org.apache.avro.io.EncoderFactory
 import org.apache.avro.{Schema, SchemaBuilder}
 import org.scalatest.BeforeAndAfterAll
 import org.scalatest.funsuite.AnyFunSuite
+import org.sparkproject.spark_core.protobuf.DescriptorProtos.FieldDescriptorProto.{Label, Type}
+import org.sparkproject.spark_core.protobuf.DescriptorProtos._
 
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
@@ -28,7 +30,7 @@ import org.apache.spark.sql.{Encoders, Row}
 
 import org.apache.spark.sql.changelog.testing._
 
-/** Avro of a schema registry, in bytes that Avro's own encoder writes behind Confluent's header. */
+/** Avro and Protobuf of a schema registry, in bytes that their own encoders write behind Confluent's header. */
 class SchemaRegistrySuite
     extends AnyFunSuite
     with ChangelogSession
@@ -48,34 +50,56 @@ class SchemaRegistrySuite
   /** A registry on this machine that knows the schemas given to it. */
   private class Registry {
     @volatile var schemas: Map[Int, (String, String)] = Map.empty
+    @volatile var references: Map[Int, Seq[(String, String)]] = Map.empty
     @volatile var authorization: Option[String] = None
     val requests = new AtomicInteger
     private val server = HttpServer.create(new InetSocketAddress("127.0.0.1", 0), 0)
-    server.createContext(
-      "/schemas/ids/",
-      exchange => {
-        requests.incrementAndGet()
-        val id = exchange.getRequestURI.getPath.split('/').last.toInt
-        val isKnown =
-          authorization.forall(_ == exchange.getRequestHeaders.getFirst("Authorization"))
-        val (status, body) = schemas.get(id) match {
-          case _ if !isKnown => (401, """{"error_code":401,"message":"Unauthorized"}""")
-          case None => (404, """{"error_code":40403,"message":"Schema not found"}""")
-          case Some((kind, schema)) =>
-            val answer = new ObjectMapper().createObjectNode().put("schema", schema)
-            if (kind != "AVRO") answer.put("schemaType", kind)
-            (200, answer.toString)
-        }
-        val bytes = body.getBytes(UTF_8)
-        exchange.sendResponseHeaders(status, bytes.length.toLong)
-        exchange.getResponseBody.write(bytes)
-        exchange.close()
-      })
+    server.createContext("/schemas/ids/", answer(_, _.split('/').last))
+    server.createContext("/subjects/", answer(_, _.split('/')(2).stripPrefix("subject of ")))
     server.start()
+
+    /** Answers as Confluent's does: the schemas of Protobuf as base64 only if asked for. */
+    private def answer(exchange: HttpExchange, idIn: String => String): Unit = {
+      requests.incrementAndGet()
+      val id = idIn(exchange.getRequestURI.getPath).toInt
+      val isKnown =
+        authorization.forall(_ == exchange.getRequestHeaders.getFirst("Authorization"))
+      val (status, body) = schemas.get(id) match {
+        case _ if !isKnown => (401, """{"error_code":401,"message":"Unauthorized"}""")
+        case None => (404, """{"error_code":40403,"message":"Schema not found"}""")
+        case Some((kind, schema)) =>
+          val isAsText =
+            kind == "PROTOBUF" && exchange.getRequestURI.getQuery != "format=serialized"
+          val answer = new ObjectMapper()
+            .createObjectNode()
+            .put("schema", if (isAsText) "syntax = \"proto3\";" else schema)
+          if (kind != "AVRO") answer.put("schemaType", kind)
+          references.get(id).foreach { files =>
+            val list = answer.putArray("references")
+            files.foreach { case (name, subject) =>
+              list.addObject().put("name", name).put("subject", subject).put("version", 1)
+            }
+          }
+          (200, answer.toString)
+      }
+      val bytes = body.getBytes(UTF_8)
+      exchange.sendResponseHeaders(status, bytes.length.toLong)
+      exchange.getResponseBody.write(bytes)
+      exchange.close()
+    }
 
     def url: String = s"http://127.0.0.1:${server.getAddress.getPort}"
 
     def add(schema: Schema): Int = add("AVRO", schema.toString)
+
+    /** Adds a file of Protobuf, with the names and ids of the files that it imports. */
+    def add(file: FileDescriptorProto, imports: (String, Int)*): Int = synchronized {
+      // a registry's files have the name "default", and are imported by another
+      val bytes = file.toBuilder.setName("default").build().toByteArray
+      val id = add("PROTOBUF", Base64.getEncoder.encodeToString(bytes))
+      references += id -> imports.map { case (name, of) => name -> s"subject of $of" }
+      id
+    }
 
     def add(kind: String, schema: String): Int = synchronized {
       val id = schemas.size + 1
@@ -282,13 +306,210 @@ class SchemaRegistrySuite
     assert(batch(Seq(text), call) == Seq("5"))
   }
 
+  private def field(name: String, number: Int, kind: Type): FieldDescriptorProto.Builder =
+    FieldDescriptorProto.newBuilder().setName(name).setNumber(number).setType(kind)
+
+  private def field(name: String, number: Int, of: String): FieldDescriptorProto.Builder =
+    field(name, number, Type.TYPE_MESSAGE).setTypeName(s".$of")
+
+  private def message(
+      name: String,
+      fields: FieldDescriptorProto.Builder*): DescriptorProto.Builder = {
+    val declared = DescriptorProto.newBuilder().setName(name)
+    fields.foreach(declared.addField)
+    declared
+  }
+
+  private val imported = Seq(
+    "google/protobuf/timestamp.proto",
+    "google/protobuf/wrappers.proto",
+    "google/type/date.proto",
+    "google/type/timeofday.proto",
+    "confluent/type/decimal.proto",
+    "confluent/meta.proto",
+    "row.proto")
+
+  private def rowsFile(messages: DescriptorProto.Builder*): FileDescriptorProto = {
+    val file = FileDescriptorProto.newBuilder().setSyntax("proto3").setPackage("shop")
+    imported.foreach(file.addDependency)
+    messages.foreach(file.addMessageType)
+    file.build()
+  }
+
+  /** The fields of an envelope around a row. */
+  private def envelopeOf(row: String): DescriptorProto.Builder = message(
+    "Envelope",
+    field("before", 1, row),
+    field("after", 2, row),
+    field("source", 3, "shop.Source"),
+    field("op", 4, Type.TYPE_STRING))
+
+  private val sourceMessage =
+    message("Source", field("table", 1, Type.TYPE_STRING), field("lsn", 2, Type.TYPE_INT64))
+
+  /** A field of a message: a number and its bytes, as Protobuf writes them. */
+  private def part(number: Int)(bytes: Array[Byte]*): Array[Byte] = {
+    val all = bytes.flatten.toArray
+    assert(all.length < 128)
+    Array((number << 3 | 2).toByte, all.length.toByte) ++ all
+  }
+  private def part(number: Int, text: String): Array[Byte] = part(number)(text.getBytes(UTF_8))
+  private def part(number: Int, value: Long): Array[Byte] = {
+    val out = new ByteArrayOutputStream
+    out.write(number << 3)
+    var rest = value
+    while ((rest & ~0x7fL) != 0) {
+      out.write((rest & 0x7f | 0x80).toInt)
+      rest >>>= 7
+    }
+    out.write(rest.toInt)
+    out.toByteArray
+  }
+
+  /** Confluent's header, with the path of the message as it is written. */
+  private def headed(id: Int, path: Int*)(parts: Array[Byte]*): Array[Byte] =
+    ByteBuffer.allocate(5).put(0.toByte).putInt(id).array ++ path.map(_.toByte) ++ parts.flatten
+
+  test("Debezium's events in Protobuf, of two writer schemas in one batch") {
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    val row = Seq(
+      field("id", 1, Type.TYPE_INT64),
+      field("amount", 2, "confluent.type.Decimal"),
+      field("at", 3, "google.protobuf.Timestamp"),
+      field("day", 4, "google.type.Date"))
+    val note = FieldDescriptorProto.newBuilder(field("note", 5, Type.TYPE_STRING).build())
+    note.setProto3Optional(true).setOneofIndex(0)
+    val more = row ++ Seq(
+      note,
+      field("tags", 6, Type.TYPE_STRING).setLabel(Label.LABEL_REPEATED),
+      field("picture", 7, Type.TYPE_BYTES))
+    // rows in the same file, and rows of an imported file, whose envelope is nested and not the first
+    val one =
+      registry.add(rowsFile(envelopeOf("shop.Value"), message("Value", row: _*), sourceMessage))
+    val imports = registry.add(
+      rowsFile(
+        message("Row", more: _*).addOneofDecl(OneofDescriptorProto.newBuilder().setName("_note")),
+        sourceMessage))
+    val two = registry.add(
+      rowsFile(message("First"), message("Outer").addNestedType(envelopeOf("shop.Row"))),
+      "row.proto" -> imports)
+    def after(op: String, lsn: Long, values: Array[Byte]*): Seq[Array[Byte]] = Seq(
+      part(if (op == "d") 1 else 2)(values: _*),
+      part(3)(part(1, "orders"), part(2, lsn)),
+      part(4, op))
+    def amount(unscaled: Int, scale: Long) =
+      part(2)(
+        part(1)(BigInteger.valueOf(unscaled.toLong).toByteArray),
+        part(2, 10L),
+        part(3, scale))
+    val at = part(3)(part(1, 1700000000L), part(2, 123456789L))
+    val events = Seq(
+      headed(one, 0)(
+        after(
+          "c",
+          1,
+          part(1, 1L),
+          amount(1250, 2),
+          at,
+          part(4)(part(1, 2023L), part(2, 11L), part(3, 14L))): _*),
+      headed(one, 0)(after("c", 2, part(1, 2L), amount(-1, 2)): _*),
+      // a length of 2 in place of the 0, and the numbers of both messages
+      headed(two, 4, 2, 0)(
+        after(
+          "u",
+          3,
+          part(1, 1L),
+          amount(7, 0),
+          at,
+          part(5, "new"),
+          part(6, "a"),
+          part(6, "b"),
+          part(7)(Array[Byte](1, -1))): _*),
+      headed(one, 2, 0)(after("c", 4): _*), // id 0 is not written
+      headed(two, 4, 2, 0)(after("d", 5, part(1, 2L)): _*),
+      null)
+    val expected = Seq(
+      "0 NULL NULL NULL NULL NULL NULL",
+      "1 7.00 2023-11-14T22:13:20.123456 NULL new [a,b] 01FF")
+    val before = registry.requests.get
+    assert(batch(events, debezium(", key => 'id'"), shown) == expected)
+    assert(registry.requests.get - before <= 5, "a schema is read once")
+    assert(
+      batch(events.take(1), debezium(), "SELECT amount, at, day FROM feed") ==
+        Seq("12.50 2023-11-14T22:13:20.123456 2023-11-14"))
+    val cut = checkError("CHANGELOG_RECORD_MALFORMED", "fault" -> "it is not a JSON object") {
+      batch(Seq(events.head.dropRight(1)), debezium(", key => 'id'"))
+    }
+    assert(cut.getMessageParameters.get("record").startsWith(s"unreadable by schema $one "))
+    // an exponent whose zeros would fill the memory
+    checkError("CHANGELOG_RECORD_MALFORMED") {
+      val huge = headed(one, 0)(after("c", 1, part(1, 1L), amount(1, Int.MinValue.toLong)): _*)
+      batch(Seq(huge), debezium(", key => 'id'"))
+    }
+    checkError("CHANGELOG_RECORD_MALFORMED") {
+      batch(Seq(headed(two, 4, 2, 2)()), debezium(", key => 'id'"))
+    }
+  }
+
+  test("a compacted topic in Protobuf: unsigned numbers, maps, messages, enums and wrappers") {
+    assume(!ChangelogSession.isSpark41, "Spark 4.1 has no type TIME")
+    val entry = message(
+      "NumbersEntry",
+      field("key", 1, Type.TYPE_STRING),
+      field("value", 2, Type.TYPE_INT32))
+      .setOptions(MessageOptions.newBuilder().setMapEntry(true))
+    val value = message(
+      "Value",
+      field("id", 1, Type.TYPE_UINT32),
+      field("big", 2, Type.TYPE_UINT64),
+      field("numbers", 3, "shop.Value.NumbersEntry").setLabel(Label.LABEL_REPEATED),
+      field("kind", 4, Type.TYPE_ENUM).setTypeName(".shop.Value.Kind"),
+      field("some", 5, "google.protobuf.Int32Value"),
+      field("none", 6, "google.protobuf.Int32Value"),
+      field("clock", 7, "google.type.TimeOfDay"),
+      field("part", 8, "shop.Value"),
+      field("ratio", 9, Type.TYPE_DOUBLE),
+      field("is", 10, Type.TYPE_BOOL))
+      .addNestedType(entry)
+      .addEnumType(
+        EnumDescriptorProto
+          .newBuilder()
+          .setName("Kind")
+          .addValue(EnumValueDescriptorProto.newBuilder().setName("NONE").setNumber(0))
+          .addValue(EnumValueDescriptorProto.newBuilder().setName("SOLD").setNumber(1)))
+    val key = registry.add(rowsFile(message("Key", field("id", 1, Type.TYPE_UINT32))))
+    val row = registry.add(rowsFile(value))
+    val written = headed(row, 0)(
+      part(1, 4294967295L),
+      part(2, -1L),
+      part(3)(part(1, "a"), part(2, 1L)),
+      part(4, 1L),
+      part(5)(),
+      part(7)(part(1, 1L), part(4, 1000L)),
+      part(8)(part(1, 5L)),
+      Array((9 << 3 | 1).toByte) ++
+        ByteBuffer.allocate(8).order(ByteOrder.LITTLE_ENDIAN).putDouble(Double.NaN).array,
+      part(10, 1L))
+    val columns =
+      "id BIGINT, big DECIMAL(20,0), numbers MAP<STRING, INT>, kind STRING, some INT, none INT, clock TIME(6), part STRUCT<id: BIGINT, big: INT>, ratio DOUBLE, is BOOLEAN"
+    val call =
+      s"from_upsert_kafka(TABLE(records), schema => '$columns', key => 'id', schema_registry => '${registry.url}')"
+    assert(
+      batch(
+        Seq(written),
+        call,
+        "SELECT id, big, numbers['a'], kind, some, none, clock, part.id, part.big, ratio, is FROM feed",
+        keys = Seq(headed(key, 0)(part(1, 4294967295L)))) ==
+        Seq("4294967295 18446744073709551615 1 SOLD 0 NULL 01:00:00.000001 5 0 NaN true"))
+  }
+
   test("bytes that the schema can't read are a fault of the record") {
     val cut = events.head.dropRight(3)
     val error =
       checkError("CHANGELOG_RECORD_MALFORMED", "fault" -> "it is not a JSON object") {
         batch(Seq(cut), debezium(", key => 'id'"))
       }
-    assert(error.getMessageParameters.get("record").startsWith("not Avro of schema "))
+    assert(error.getMessageParameters.get("record").startsWith("unreadable by schema "))
     val encoded = Base64.getEncoder.encodeToString(cut)
     assert(error.getMessageParameters.get("record").endsWith(encoded))
     val longer = checkError("CHANGELOG_RECORD_MALFORMED") {
@@ -312,9 +533,18 @@ class SchemaRegistrySuite
       assert(error.getMessageParameters.get("reason").startsWith(reason), error)
     }
     failed(4711, "the registry answers 404: {\"error_code\":40403")
+    failed(registry.add("THRIFT", ""), "its type is THRIFT, not AVRO, PROTOBUF or JSON")
     failed(
       registry.add("PROTOBUF", "syntax = \"proto3\";"),
-      "its type is PROTOBUF, not AVRO or JSON")
+      "java.lang.IllegalArgumentException: Illegal base64 character")
+    failed(
+      registry.add(rowsFile(message("Value", field("at", 1, "shop.Gone")))),
+      "org.sparkproject.spark_core.protobuf.Descriptors$DescriptorValidationException: ")
+    failed(
+      registry.add(
+        rowsFile(message("Value", field("at", 1, Type.TYPE_INT64))),
+        "row.proto" -> 4711),
+      "the registry answers 404")
     failed(registry.add("AVRO", "{"), "org.apache.avro.SchemaParseException")
     val gone = new Registry
     gone.stop()

@@ -5,9 +5,9 @@ package org.apache.spark.sql.changelog.sources.records
 
 import java.io.{IOException, StringWriter}
 import java.math.{BigDecimal, BigInteger}
-import java.net.URI
 import java.net.http.HttpResponse.BodyHandlers
 import java.net.http.{HttpClient, HttpRequest}
+import java.net.{URI, URLEncoder}
 import java.nio.ByteBuffer
 import java.nio.charset.StandardCharsets.UTF_8
 import java.time.format.DateTimeFormatter.ISO_LOCAL_TIME
@@ -20,11 +20,12 @@ import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
 
 import com.fasterxml.jackson.core.{JsonFactory, JsonGenerator}
-import com.fasterxml.jackson.databind.ObjectMapper
+import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 import org.apache.avro.Schema
 import org.apache.avro.generic.{GenericData, GenericDatumReader, GenericFixed, IndexedRecord}
 import org.apache.avro.io.DecoderFactory
 
+import org.apache.spark.SparkThrowable
 import org.apache.spark.sql.catalyst.expressions.objects.Invoke
 import org.apache.spark.sql.catalyst.expressions.{Expression, Literal}
 import org.apache.spark.sql.types.StringType
@@ -36,7 +37,7 @@ import org.apache.spark.sql.changelog.errors.ChangelogErrors.runtime
  * SchemaRegistry: reads records in Confluent's wire format as JSON.
  *
  * {{{
- *   0x00   schema id, 4 bytes   the record, in Avro by this schema, or as JSON
+ *   0x00   schema id, 4 bytes   the record, in Avro or Protobuf by this schema, or as JSON
  * }}}
  *
  * A record names the schema by which it was written, so a batch may have records of several
@@ -75,7 +76,7 @@ private[changelog] class SchemaRegistry(url: String, password: Option[String])
             catch {
               case NonFatal(error) =>
                 val bytes = Base64.getEncoder.encodeToString(record)
-                s"not Avro of schema $id ($error): $bytes"
+                s"unreadable by schema $id ($error): $bytes"
             }
           UTF8String.fromString(text)
       }
@@ -89,36 +90,51 @@ private[changelog] class SchemaRegistry(url: String, password: Option[String])
       "schema" -> id,
       "registry" -> url,
       "reason" -> reason)
-    val request = HttpRequest
-      .newBuilder(URI.create(s"${url.stripSuffix("/")}/schemas/ids/$id"))
-      .header("Accept", "application/vnd.schemaregistry.v1+json")
-      .timeout(Patience)
-    password.foreach { password =>
-      val encoded = Base64.getEncoder.encodeToString(password.getBytes(UTF_8))
-      val isToken = !password.contains(':')
-      request.header("Authorization", if (isToken) s"Bearer $password" else s"Basic $encoded")
-    }
-    val response =
-      try client.send(request.build(), BodyHandlers.ofString())
-      catch { case error: IOException => throw failed(error.toString, error) }
-    if (response.statusCode != 200) {
-      throw failed(s"the registry answers ${response.statusCode}: ${response.body.take(200)}")
-    }
-    val answer =
+    def ask(path: String): JsonNode = {
+      val request = HttpRequest
+        .newBuilder(URI.create(s"${url.stripSuffix("/")}/$path"))
+        .header("Accept", "application/vnd.schemaregistry.v1+json")
+        .timeout(Patience)
+      password.foreach { password =>
+        val encoded = Base64.getEncoder.encodeToString(password.getBytes(UTF_8))
+        val isToken = !password.contains(':')
+        request.header("Authorization", if (isToken) s"Bearer $password" else s"Basic $encoded")
+      }
+      val response =
+        try client.send(request.build(), BodyHandlers.ofString())
+        catch { case error: IOException => throw failed(error.toString, error) }
+      if (response.statusCode != 200) {
+        throw failed(s"the registry answers ${response.statusCode}: ${response.body.take(200)}")
+      }
       try new ObjectMapper().readTree(response.body)
       catch { case error: IOException => throw failed("the answer is not JSON", error) }
-    answer.path("schemaType").asText("AVRO") match {
-      case "JSON" => None
-      case "AVRO" =>
-        try Some(new Reader(new Schema.Parser().parse(answer.path("schema").asText)))
-        catch { case NonFatal(error) => throw failed(error.toString, error) }
-      case other => throw failed(s"its type is $other, not AVRO or JSON")
+    }
+    def protobuf(path: String) = ask(s"$path?format=serialized")
+    val answer = ask(s"schemas/ids/$id")
+    try
+      answer.path("schemaType").asText("AVRO") match {
+        case "JSON" => None
+        case "AVRO" => Some(avro(new Schema.Parser().parse(answer.path("schema").asText)))
+        case "PROTOBUF" =>
+          val file = ProtobufRecords.file("record", protobuf(s"schemas/ids/$id")) {
+            (subject, version) =>
+              val name = URLEncoder.encode(subject, UTF_8).replace("+", "%20")
+              protobuf(s"subjects/$name/versions/$version")
+          }
+          Some((json, record) => ProtobufRecords.write(json, file, record, Header))
+        case other => throw failed(s"its type is $other, not AVRO, PROTOBUF or JSON")
+      }
+    catch {
+      case NonFatal(error) if !error.isInstanceOf[SparkThrowable] =>
+        throw failed(error.toString, error)
     }
   }
 }
 
 private[changelog] object SchemaRegistry {
-  private type Reader = GenericDatumReader[Any]
+
+  /** Writes a record as JSON. */
+  private type Reader = (JsonGenerator, Array[Byte]) => Unit
 
   private val Header = 5
   private val Patience = Duration.ofSeconds(30)
@@ -135,15 +151,22 @@ private[changelog] object SchemaRegistry {
   private val factory = new JsonFactory
 
   private def json(reader: Reader, record: Array[Byte]): String = {
-    val decoder =
-      DecoderFactory.get.binaryDecoder(record, Header, record.length - Header, null)
-    val value = reader.read(null, decoder)
-    if (!decoder.isEnd) throw new IOException("bytes are left over")
     val text = new StringWriter
     val json = factory.createGenerator(text)
-    write(json, reader.getSchema, value)
+    reader(json, record)
     json.close()
     text.toString
+  }
+
+  private def avro(schema: Schema): Reader = {
+    val reader = new GenericDatumReader[Any](schema)
+    (json, record) => {
+      val decoder =
+        DecoderFactory.get.binaryDecoder(record, Header, record.length - Header, null)
+      val value = reader.read(null, decoder)
+      if (!decoder.isEnd) throw new IOException("bytes are left over")
+      write(json, schema, value)
+    }
   }
 
   private def write(json: JsonGenerator, schema: Schema, value: Any): Unit =
