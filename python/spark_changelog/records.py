@@ -27,6 +27,7 @@ TimePrecision = Literal[
 BinaryHandling = Literal["bytes", "base64", "base64-url-safe", "hex"]
 OnRecordError = Literal["fail", "drop", "return"]
 OnTruncate = Literal["fail", "ignore", "apply"]
+OnSchemaChange = Literal["ignore", "fail"]
 
 
 @checked
@@ -50,6 +51,7 @@ def from_debezium(
     on_truncate: OnTruncate | None = None,
     on_error: OnRecordError | None = None,
     dead_letter: str | None = None,
+    on_schema_change: OnSchemaChange | None = None,
     snapshot: DataFrame | None = None,
 ) -> DataFrame:
     """Read Debezium's change events, and return the replicated table.
@@ -99,6 +101,9 @@ def from_debezium(
     dead_letter : str, optional
         A directory for the unreadable events of a stream. Each is written as JSON with the reason
         and its columns, and is dropped and counted. Leave out ``on_error`` then.
+    on_schema_change : {"ignore", "fail"}, optional
+        The reaction to columns of a new row that ``schema`` does not list: ``"ignore"``, the
+        default, skips the columns. ``"fail"`` makes the event unreadable.
     snapshot : DataFrame, optional
         The rows of the table before the first event, as a batch data frame. The first batch
         inserts the rows. ``key`` resolves events already in the snapshot. Columns such as
@@ -146,6 +151,7 @@ def from_canal(
     on_truncate: OnTruncate | None = None,
     on_error: OnRecordError | None = None,
     dead_letter: str | None = None,
+    on_schema_change: OnSchemaChange | None = None,
     snapshot: DataFrame | None = None,
 ) -> DataFrame:
     """Read Canal's flat messages, and return the replicated table.
@@ -185,6 +191,9 @@ def from_canal(
     dead_letter : str, optional
         A directory for the unreadable messages of a stream. Each is written as JSON with the
         reason and its columns, and is dropped and counted. Leave out ``on_error`` then.
+    on_schema_change : {"ignore", "fail"}, optional
+        The reaction to columns of a new row that ``schema`` does not list: ``"ignore"``, the
+        default, skips the columns. ``"fail"`` makes the message unreadable.
     snapshot : DataFrame, optional
         The rows of the table before the first message, as a batch data frame. The first batch
         inserts the rows. ``key`` resolves messages already in the snapshot. Columns such as
@@ -231,6 +240,7 @@ def from_maxwell(
     on_truncate: OnTruncate | None = None,
     on_error: OnRecordError | None = None,
     dead_letter: str | None = None,
+    on_schema_change: OnSchemaChange | None = None,
     snapshot: DataFrame | None = None,
 ) -> DataFrame:
     """Read messages of Maxwell's daemon, and return the replicated table.
@@ -270,6 +280,9 @@ def from_maxwell(
     dead_letter : str, optional
         A directory for the unreadable messages of a stream. Each is written as JSON with the
         reason and its columns, and is dropped and counted. Leave out ``on_error`` then.
+    on_schema_change : {"ignore", "fail"}, optional
+        The reaction to columns of a new row that ``schema`` does not list: ``"ignore"``, the
+        default, skips the columns. ``"fail"`` makes the message unreadable.
     snapshot : DataFrame, optional
         The rows of the table before the first message, as a batch data frame. The first batch
         inserts the rows. ``key`` resolves messages already in the snapshot. Columns such as
@@ -315,6 +328,7 @@ def from_goldengate(
     on_truncate: OnTruncate | None = None,
     on_error: OnRecordError | None = None,
     dead_letter: str | None = None,
+    on_schema_change: OnSchemaChange | None = None,
     snapshot: DataFrame | None = None,
 ) -> DataFrame:
     """Read JSON messages of Oracle GoldenGate, and return the replicated table.
@@ -354,6 +368,9 @@ def from_goldengate(
     dead_letter : str, optional
         A directory for the unreadable messages of a stream. Each is written as JSON with the
         reason and its columns, and is dropped and counted. Leave out ``on_error`` then.
+    on_schema_change : {"ignore", "fail"}, optional
+        The reaction to columns of a new row that ``schema`` does not list: ``"ignore"``, the
+        default, skips the columns. ``"fail"`` makes the message unreadable.
     snapshot : DataFrame, optional
         The rows of the table before the first message, as a batch data frame. The first batch
         inserts the rows. ``key`` resolves messages already in the snapshot. Columns such as
@@ -398,6 +415,7 @@ def from_upsert_kafka(
     encodings: Mapping[str, str] | None = None,
     on_error: OnRecordError | None = None,
     dead_letter: str | None = None,
+    on_schema_change: OnSchemaChange | None = None,
     snapshot: DataFrame | None = None,
 ) -> DataFrame:
     """Read a compacted topic, and return the table of the newest rows.
@@ -431,6 +449,9 @@ def from_upsert_kafka(
     dead_letter : str, optional
         A directory for the unreadable records of a stream. Each is written as JSON with the
         reason and its columns, and is dropped and counted. Leave out ``on_error`` then.
+    on_schema_change : {"ignore", "fail"}, optional
+        The reaction to columns of a new row that ``schema`` does not list: ``"ignore"``, the
+        default, skips the columns. ``"fail"`` makes the record unreadable.
     snapshot : DataFrame, optional
         The rows of the table before the first record, as a batch data frame. The first batch
         inserts the rows. ``key`` resolves records already in the snapshot. The columns of

@@ -125,6 +125,7 @@ def test_every_argument_reaches_spark(spark: SparkSession) -> None:
         unavailable_value="?",
         on_truncate="ignore",
         on_error="drop",
+        on_schema_change="ignore",
     )
     assert table.columns == ["id", "d", "t", "u", "b", "s", "source_lsn", "at"]
     [row] = table.select("id", "d", "t", "u", "b", "s", "source_lsn", "at").collect()

@@ -203,6 +203,49 @@ class FromDebeziumFunctionSuite extends AnyFunSuite with ChangelogSession with E
     assert(feed.batch(call(columns, ignoring)) == Seq("1 1"))
   }
 
+  test("further columns of a record are ignored, or a fault") {
+    def changes(call: String, deletes: Boolean)(records: String*): Unit = {
+      val feed = new RecordFeed(spark, records)
+      def from(more: String) =
+        s"$call(TABLE(records), schema => 'id INT, n STRING', key => 'id'$more)"
+      val kept = if (deletes) Nil else Seq("1 2")
+      assert(feed.batch(from("")) == kept, call)
+      assert(feed.stream(from(", on_schema_change => 'ignore'")) == kept, call)
+      val fails = from(", on_schema_change => 'fail'")
+      checkError(
+        "CHANGELOG_RECORD_MALFORMED",
+        "fault" -> "its columns note, m are not in the argument schema")(feed.batch(fails))
+      val known = new RecordFeed(spark, records.patch(1, Nil, 1))
+      assert(known.stream(fails) == (if (deletes) Nil else Seq("1 1")), call)
+      val returned = from(", on_schema_change => 'fail', on_error => 'return'")
+      assert(feed.batch(returned, "SELECT offset FROM feed") == Seq("1"), call)
+    }
+    val (first, more) =
+      ("""{"id": 1, "n": "1"}""", """{"id": 1, "n": "2", "note": "x", "m": null}""")
+    // a delete writes no column of its row
+    changes("from_debezium", deletes = true)(
+      record("c", "null", first, 1),
+      record("u", first, more, 2),
+      record("d", more, "null", 3))
+    changes("from_debezium", deletes = false)(
+      s"""{"schema":{},"payload":${record("c", "null", first, 1)}}""",
+      s"""{"schema":{},"payload":${record("u", first, more, 2)}}""")
+    changes("from_canal", deletes = false)(
+      s"""{"type":"INSERT","es":1,"data":[$first]}""",
+      s"""{"type":"UPDATE","es":2,"data":[$more]}""")
+    changes("from_maxwell", deletes = false)(
+      s"""{"type":"insert","ts":1,"data":$first}""",
+      s"""{"type":"update","ts":2,"data":$more}""")
+    changes("from_goldengate", deletes = false)(
+      s"""{"op_type":"I","pos":"1","after":$first}""",
+      s"""{"op_type":"U","pos":"2","after":$more}""")
+    changes("from_upsert_kafka", deletes = true)(s"1\t$first", s"1\t$more", "1\tNULL")
+    checkError("CHANGELOG_ARGUMENT_INVALID", "argument" -> "on_schema_change") {
+      new RecordFeed(spark, Seq(good))
+        .batch(call("id INT", "key => 'id', on_schema_change => 'evolve'"))
+    }
+  }
+
   test("of a long record with its schema, an error shows what is in it") {
     val schema = s"""{"type":"struct","fields":[${"{},".repeat(500)}{}]}"""
     val payload = record("x", "null", "null", 1)

@@ -41,7 +41,7 @@ private[functions] class RecordArguments(
 
   val arguments = new FunctionArguments(
     function,
-    (common ++ parameters).distinct :+ FunctionArguments.Snapshot,
+    (common ++ parameters).distinct ++ Seq("on_schema_change", FunctionArguments.Snapshot),
     expressions)
 
   arguments.checkNotNested()
@@ -254,7 +254,9 @@ private[functions] class RecordArguments(
       // A batch query may run repeatedly, and has no batch numbers for the files.
       if (source.isStreaming) deadLetter.map(DeadLetters(_)) else None,
       timeZone,
-      snapshot)
+      snapshot,
+      refusesUnknown =
+        arguments.choice("on_schema_change", Seq("ignore", "fail")).contains("fail"))
   }
 
   /** The encodings of columns, as given by the user. */

@@ -59,6 +59,8 @@ private[changelog] class DebeziumFormat(
     }
     val op = field(record, "op")
     val before = image(field(record, "before"), types)
+    val after =
+      Coalesce(Seq("$.payload.after", "$.after").map(path => GetJsonObject(value, literal(path))))
     DebeziumRecord(
       ParsedRecord(
         parsed,
@@ -68,7 +70,7 @@ private[changelog] class DebeziumFormat(
         deletes = isOneOf(op, "d"),
         updates = isOneOf(op, "u"),
         before = keyRow.map(orKey(before, _, op)).getOrElse(before),
-        after = image(field(record, "after"), types),
+        after = image(field(record, "after"), types).copy(sent = Some(JsonObjectKeys(after))),
         record = value),
       record)
   }

@@ -74,7 +74,8 @@ private[changelog] class FlatFormat(
               If(has(old, name), GetMapValue(old, literal(name)), literal(NotSent))
             val isNotSent = And(isOneOf(kind, update), Not(has(data, name)))
             if (isPartial) If(isNotSent, unchanged, sent) else sent
-          }),
+          },
+          sent = Some(MapKeys(data))),
         record = value),
       json,
       dialect)

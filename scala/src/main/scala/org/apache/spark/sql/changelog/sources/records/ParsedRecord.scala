@@ -19,11 +19,14 @@ import org.apache.spark.sql.changelog.sources.records.ParsedRecord._
  *   the text of a column, NULL for a NULL value
  * @param described
  *   the record's own description of a column's encoding
+ * @param sent
+ *   the names of all columns in the record
  */
 private[changelog] case class RecordImage(
     exists: Expression,
     text: String => Expression,
-    described: String => Option[Description] = _ => None)
+    described: String => Option[Description] = _ => None,
+    sent: Option[Expression] = None)
 
 /**
  * A parsed record of any format: expressions over the rows of `plan`, with one row per changed
@@ -142,7 +145,8 @@ private[changelog] class UpsertFormat(
         name => if (key.contains(name)) keyText(name) else NoText),
       after = RecordImage(
         IsNotNull(value),
-        name => if (key.contains(name)) keyText(name) else field(row, name)),
+        name => if (key.contains(name)) keyText(name) else field(row, name),
+        sent = Some(JsonObjectKeys(value))),
       record = value)
   }
 

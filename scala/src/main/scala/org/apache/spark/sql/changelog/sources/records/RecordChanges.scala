@@ -49,6 +49,8 @@ import org.apache.spark.sql.changelog.{ModifyKindSet, RowKind}
  *   the files for unreadable records, if any
  * @param snapshot
  *   the rows of the table before the first record, if any
+ * @param refusesUnknown
+ *   whether a record with further columns is unreadable
  * @param isAnyUnavailable
  *   whether values of every type may be missing from an update
  */
@@ -67,6 +69,7 @@ private[changelog] case class RecordChanges(
     deadLetters: Option[DeadLetters],
     timeZone: String,
     snapshot: Option[InitialSnapshot] = None,
+    refusesUnknown: Boolean = false,
     isAnyUnavailable: Boolean = false) {
 
   private val upserts = input == InputMode.Upsert
@@ -243,19 +246,26 @@ private[changelog] case class RecordChanges(
     val needsOld = if (upserts) record.deletes else Or(record.deletes, record.updates)
     val readsOld =
       And(record.before.exists, if (upserts) Literal(true) else needsOld)
-    val faults = Seq(
+    val known = columns.map(column => literal(column.name))
+    val unknown = record.after.sent.filter(_ => refusesUnknown).map { sent =>
+      val names = ArrayJoin(ArrayExcept(sent, CreateArray(known)), literal(", "), None)
+      val fault =
+        Concat(Seq(literal("its columns "), names, literal(" are not in the argument schema")))
+      Not(record.deletes) -> If(EqualTo(names, literal("")), NoText, fault)
+    }
+    val faults = unknown.toSeq ++ Seq(
       And(needsOld, Not(record.before.exists)) -> literal(noOldRow),
       And(Not(record.deletes), Not(record.after.exists)) -> literal("its new row is missing"),
       Not(record.deletes) -> imageFault(record.after, after, columns),
       readsOld -> imageFault(record.before, before, oldColumns))
-    val known = faults.map { case (applies, fault) =>
+    val told = faults.map { case (applies, fault) =>
       And(And(readable, applies), IsNotNull(fault)) -> fault
     }
     val truncates =
       if (onTruncate != OnTruncate.Fail) Nil
       else Seq(record.truncates -> literal("it truncates the table"))
     // For an unparsable record, `skipped` is unknown.
-    firstFault((IsNotNull(record.fault) -> record.fault) +: (truncates ++ known))
+    firstFault((IsNotNull(record.fault) -> record.fault) +: (truncates ++ told))
   }
 
   private def imageFault(
