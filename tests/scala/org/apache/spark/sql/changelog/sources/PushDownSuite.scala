@@ -29,8 +29,8 @@ class PushDownSuite extends AnyFunSuite with ViewSession with BeforeAndAfterEach
     ()
   }
 
-  /** Returns the descriptions of all scans of files below a folder. */
-  private def scansOf(folder: String)(body: => Unit): Seq[String] = {
+  /** Returns the descriptions of all scans of files below a folder, each with its plan. */
+  private def scansOf(folder: String)(body: => Unit): Seq[(String, String)] = {
     val plans = mutable.ArrayBuffer.empty[String]
     val listener = new SparkListener {
       override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
@@ -44,21 +44,22 @@ class PushDownSuite extends AnyFunSuite with ViewSession with BeforeAndAfterEach
       body
       spark.sparkContext.listenerBus.waitUntilEmpty()
     } finally spark.sparkContext.removeSparkListener(listener)
-    plans.toSeq
-      .flatMap(_.split("\n\n"))
-      .filter(node => Scan.matches(node) && node.contains(folder))
+    for {
+      plan <- plans.toSeq
+      node <- plan.split("\n\n") if Scan.matches(node) && node.contains(folder)
+    } yield node -> plan
   }
 
   private val Scan = """(?s)\s*\(\d+\) Scan \w+.*""".r
 
-  private def check(scans: Seq[String], filters: Seq[String] = Seq("PushedFilters")): Unit = {
+  private def check(scans: Seq[(String, String)], filters: Seq[String] = Seq("PushedFilters")): Unit = {
     assert(scans.nonEmpty)
-    scans.foreach { scan =>
+    scans.foreach { case (scan, plan) =>
       val read = scan.linesIterator.find(_.startsWith("ReadSchema")).getOrElse(scan)
-      assert(!Seq("id:", "b:", "c:").exists(column => read.matches(s".*[<,]$column.*")), scan)
+      assert(!Seq("id:", "b:", "c:").exists(column => read.matches(s".*[<,]$column.*")), plan)
       filters.foreach { filter =>
         val line = scan.linesIterator.find(_.startsWith(filter)).getOrElse("")
-        assert(line.contains(if (filter == "PushedFilters") "GreaterThan(a,1)" else "day"), scan)
+        assert(line.contains(if (filter == "PushedFilters") "GreaterThan(a,1)" else "day"), plan)
       }
     }
   }
