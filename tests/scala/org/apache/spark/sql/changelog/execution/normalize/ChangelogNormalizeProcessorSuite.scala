@@ -11,6 +11,7 @@ import org.apache.spark.sql.catalyst.expressions.{AttributeReference, UnsafeRow}
 import org.apache.spark.sql.types.{IntegerType, LongType}
 
 import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.plans.UpsertFeed
 import org.apache.spark.sql.changelog.testing.{MapStore, ProcessorTest}
 
 /** One key's changes, in whatever order a task reads them, against the newest one of all so far. */
@@ -42,12 +43,12 @@ class ChangelogNormalizeProcessorSuite extends AnyFunSuite with ProcessorTest {
         val unmatched = new CountUnmatched
         val processor = new ChangelogNormalizeProcessor(
           NormalizeLayout(
-            Seq(id),
-            if (isSequenced) Seq(sequence) else Nil,
-            position,
-            Seq(id, value, sequence),
-            kind,
-            unavailable = None),
+            UpsertFeed(
+              Seq(id),
+              if (isSequenced) Seq(sequence) else Nil,
+              position,
+              Seq(id, value, sequence),
+              kind)),
           input,
           store,
           unmatched)

@@ -39,12 +39,7 @@ object RecognizeTemporalJoin extends Rule[LogicalPlan] with PredicateHelper {
   override def apply(plan: LogicalPlan): LogicalPlan =
     if (!plan.containsAnyPattern(LATERAL_JOIN, AS_OF_JOIN)) plan
     else {
-      AnalysisHelper.allowInvokingTransformsInAnalyzer {
-        plan.transformUp {
-          case root: ToChangelog if root.streaming =>
-            root.copy(child = recognize(SparkRules.inlineCommonTables(root.child)))
-        }
-      }
+      StreamingQueries.rewrite(plan)(query => recognize(SparkRules.inlineCommonTables(query)))
     }
 
   private def recognize(plan: LogicalPlan): LogicalPlan = plan.transformUp {

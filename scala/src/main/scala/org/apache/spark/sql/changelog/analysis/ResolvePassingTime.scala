@@ -9,7 +9,7 @@ import scala.util.matching.Regex
 
 import org.apache.spark.sql.catalyst.analysis.ResolvedInlineTable
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.plans.logical.{AnalysisHelper, LocalRelation, LogicalPlan}
+import org.apache.spark.sql.catalyst.plans.logical.{LocalRelation, LogicalPlan}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.trees.Origin
 import org.apache.spark.sql.catalyst.util.DateTimeUtils.{convertSpecialDate, getZoneId}
@@ -36,14 +36,7 @@ import org.apache.spark.sql.changelog.plans.{FromChangelog, PassingTime, ToChang
 object ResolvePassingTime extends Rule[LogicalPlan] {
 
   override def apply(plan: LogicalPlan): LogicalPlan =
-    if (!plan.exists(isKept)) plan
-    else {
-      AnalysisHelper.allowInvokingTransformsInAnalyzer {
-        plan.transformDown {
-          case root: ToChangelog if root.streaming => root.withNewChildren(Seq(mark(root.child)))
-        }
-      }
-    }
+    if (!plan.exists(isKept)) plan else StreamingQueries.rewrite(plan)(mark)
 
   /** Whether the result depends on the current time, ignoring the time within sources. */
   def readsTime(plan: LogicalPlan): Boolean = mark(plan).collectWithSubqueries {

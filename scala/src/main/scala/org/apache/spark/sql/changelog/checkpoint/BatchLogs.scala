@@ -6,7 +6,6 @@ package org.apache.spark.sql.changelog.checkpoint
 import org.apache.hadoop.fs.{FileSystem, Path}
 
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
 
 import org.apache.spark.sql.changelog.compat.StreamLogs
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.runtime
@@ -97,12 +96,12 @@ class BatchLogs(session: SparkSession, checkpoint: Path) {
 class CheckBatchLogs(session: SparkSession, checkpoint: Path) {
   private val hadoopConf = session.sessionState.newHadoopConf()
   private val logs = new StreamLogs(session, checkpoint)
-  private val files = CheckpointFileManager.create(checkpoint, hadoopConf)
+  private val batches = new BatchLogs(session, checkpoint)
 
   def apply(): Unit = {
     // the order matters: another driver may start and commit a batch meanwhile
-    val done = batches("commits")
-    val begun = batches("offsets")
+    val done = batches.done
+    val begun = batches.begun
     if (begun.nonEmpty || done.nonEmpty) {
       NamingFile(new Path(checkpoint, "metadata"))(StreamLogs.checkIdentity(_, hadoopConf))
       // a run starts with the last batch in the log, at the end offsets of the previous batch
@@ -136,10 +135,4 @@ class CheckBatchLogs(session: SparkSession, checkpoint: Path) {
 
   private def file(log: String, batch: Long): Path =
     new Path(new Path(checkpoint, log), batch.toString)
-
-  private def batches(log: String): Set[Long] = {
-    val folder = new Path(checkpoint, log)
-    if (!files.exists(folder)) Set.empty
-    else files.list(folder).flatMap(_.getPath.getName.toLongOption).toSet
-  }
 }

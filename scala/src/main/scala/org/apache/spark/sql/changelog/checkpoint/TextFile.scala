@@ -12,9 +12,9 @@ import scala.util.control.NonFatal
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileAlreadyExistsException, FileSystem, FileUtil, Path}
-import org.json4s.JsonAST._
-import org.json4s.JsonDSL._
-import org.json4s.jackson.JsonMethods.{parse, pretty, render}
+import org.json4s.jackson.JsonMethods.parse
+import org.json4s.jackson.Serialization
+import org.json4s.{Formats, NoTypeHints}
 
 import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
 
@@ -124,24 +124,16 @@ final case class QueryOrigin(queryId: String, batch: Option[Long])
 
 /** The file `changelog/forked-from.json` of a checkpoint: the original queries, nearest first. */
 object QueryOrigin {
+  private implicit val formats: Formats = Serialization.formats(NoTypeHints)
 
   /** The file's path in the checkpoint. */
   val Place = "changelog/forked-from.json"
 
   def read(checkpoint: Path, hadoopConf: Configuration): Seq[QueryOrigin] =
-    file(checkpoint, hadoopConf).find().toSeq.flatMap { text =>
-      for {
-        JArray(queries) <- Seq(parse(text))
-        JObject(fields) <- queries
-        JField("queryId", JString(queryId)) <- fields
-        batch = fields.collectFirst { case JField("batch", JInt(batch)) => batch.toLong }
-      } yield QueryOrigin(queryId, batch)
-    }
+    file(checkpoint, hadoopConf).find().fold(Seq.empty[QueryOrigin])(Serialization.read(_))
 
-  def write(checkpoint: Path, hadoopConf: Configuration, queries: Seq[QueryOrigin]): Unit = {
-    val json = queries.map(query => ("queryId" -> query.queryId) ~ ("batch" -> query.batch))
-    file(checkpoint, hadoopConf).write(pretty(render(JArray(json.toList))))
-  }
+  def write(checkpoint: Path, hadoopConf: Configuration, queries: Seq[QueryOrigin]): Unit =
+    file(checkpoint, hadoopConf).write(Serialization.write(queries))
 
   private def file(checkpoint: Path, hadoopConf: Configuration): TextFile =
     new TextFile(new Path(checkpoint, Place), hadoopConf)

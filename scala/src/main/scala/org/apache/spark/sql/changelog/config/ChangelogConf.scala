@@ -19,7 +19,6 @@ object ChangelogConf {
       "Whether a group aggregate first combines the changes of a batch where they are read, so " +
         "that one row per group and task is shuffled. Pays off unless nearly every change has a " +
         "group of its own.")
-    .version("0.1.0")
     .booleanConf
     .createWithDefault(true)
 
@@ -29,7 +28,6 @@ object ChangelogConf {
       "What to do with a retraction of a row never inserted. 'ignore' counts the retraction in " +
         "the metric numUnmatchedRetractions, 'warn' also logs a warning once per task, and " +
         "'fail' stops the query before the batch is committed.")
-    .version("0.1.0")
     .stringConf
     .transform(_.toLowerCase(java.util.Locale.ROOT))
     .checkValues(UnmatchedRetraction.values.map(_.toString).toSet)
@@ -40,7 +38,6 @@ object ChangelogConf {
       "The number of best values of a group that min and max store in the group's own record, " +
         "over rows that can change. Each other value has a record of its own, read only after " +
         "retractions of all these best values.")
-    .version("0.1.0")
     .intConf
     .checkValue(_ > 0, "at least one value must be kept")
     .createWithDefault(16)
@@ -51,7 +48,6 @@ object ChangelogConf {
         "Whether to spread the distinct values of a group over all partitions, so that no task " +
           "has all values of a large group. Costs a second, small shuffle. A query keeps the " +
           "value it started with.")
-      .version("0.1.0")
       .booleanConf
       .createWithDefault(false)
 
@@ -61,7 +57,6 @@ object ChangelogConf {
       "Whether to combine the changes of one group and value before the shuffle, for min and " +
         "max over changing rows and for DISTINCT over insert-only rows: 'always', 'never' (each " +
         "change is shuffled once), or 'auto', by the repetitions in every sixteenth batch.")
-    .version("0.1.0")
     .stringConf
     .transform(_.toLowerCase(java.util.Locale.ROOT))
     .checkValues(Set("auto", "always", "never"))
@@ -72,7 +67,6 @@ object ChangelogConf {
       "The number of changed rows per side and join key that a join holds in memory. A batch " +
         "with more changed rows of a key is joined in parts, and each part reads the stored " +
         "rows of the key again.")
-    .version("0.1.0")
     .intConf
     .checkValue(_ > 0, "at least one row must be held")
     .createWithDefault(10000)
@@ -82,7 +76,6 @@ object ChangelogConf {
       "The number of parts into which a join divides the rows of each key named by a hint SKEW. " +
         "The other side's rows of that key are copied to every part. A query keeps the value it " +
         "started with.")
-    .version("0.1.0")
     .intConf
     .checkValue(_ > 1, "at least two parts are needed")
     .createWithDefault(16)
@@ -94,7 +87,6 @@ object ChangelogConf {
         "side are divided among the partitions, at most spark.sql.changelog.skew.ways of them, " +
         "and each of these has a copy of the other side's rows. Not for full joins. A query " +
         "keeps the value it started with.")
-    .version("0.1.0")
     .booleanConf
     .createWithDefault(true)
 
@@ -105,7 +97,6 @@ object ChangelogConf {
         "change. Each task finds the first of its rows, and one task the first of the results. " +
         "Applies up to the 1000th row, and not with a TTL. A query keeps the value it started " +
         "with.")
-    .version("0.1.0")
     .booleanConf
     .createWithDefault(true)
 
@@ -114,7 +105,6 @@ object ChangelogConf {
     .doc(
       "The salts that divide the rows of a single task. The first start of a query chooses the " +
         "salts by the number of partitions, and a query keeps its salts.")
-    .version("0.1.0")
     .stringConf
     .createOptional
 
@@ -124,21 +114,18 @@ object ChangelogConf {
       "Whether equal parts of a query, such as a common table expression with several readers, " +
         "are computed once per batch, with one state. Costs a shuffle of the changes. A started " +
         "query must keep this value.")
-    .version("0.1.0")
     .booleanConf
     .createWithDefault(true)
 
   val KEY_SAMPLE_ENABLED: ConfigEntry[Boolean] = Setting("spark.sql.changelog.keySample.enabled")
     .doc("Whether a running query counts the rows of a sample of the keys that sources declare, and logs " +
       "a warning if a key has several rows. Up to 10,000 keys per source are counted, in memory.")
-    .version("0.1.0")
     .booleanConf
     .createWithDefault(true)
 
   val LOOKUP_KEYS_PER_QUERY: ConfigEntry[Int] =
     Setting("spark.sql.changelog.lookup.keysPerQuery")
       .doc("The number of rows whose keys a lookup in a database asks for in one query.")
-      .version("0.1.0")
       .intConf
       .checkValue(_ > 0, "must be positive")
       .createWithDefault(500)
@@ -147,7 +134,6 @@ object ChangelogConf {
     .doc(
       "The number of queries that each task of a lookup in a database runs at a time, each on a " +
         "connection of its own.")
-    .version("0.1.0")
     .intConf
     .checkValue(_ > 0, "must be positive")
     .createWithDefault(2)
@@ -155,14 +141,12 @@ object ChangelogConf {
   val LOOKUP_CACHED_KEYS: ConfigEntry[Int] = Setting("spark.sql.changelog.lookup.cachedKeys")
     .doc("The number of keys that each executor caches for a lookup in a database, with their rows, " +
       "and keys without a row. 0 switches the cache off: each batch then reads the current rows.")
-    .version("0.1.0")
     .intConf
     .checkValue(_ >= 0, "must not be negative")
     .createWithDefault(0)
 
   val LOOKUP_CACHE_TTL: ConfigEntry[Long] = Setting("spark.sql.changelog.lookup.cacheTtl")
     .doc("How long a lookup in a database uses the cached rows of a key.")
-    .version("0.1.0")
     .timeConf(TimeUnit.SECONDS)
     .checkValue(_ > 0, "must be positive")
     .createWithDefaultString("60s")
@@ -173,7 +157,6 @@ object ChangelogConf {
         "The default is the value of spark.sql.shuffle.partitions, if set. Otherwise the " +
         "default is the number of cores of the application at the start of the query, if this " +
         "number is fixed. A started query keeps its number until it is rescaled.")
-    .version("0.1.0")
     .intConf
     .checkValue(_ > 0, "at least one partition is needed")
     .createOptional
@@ -183,7 +166,6 @@ object ChangelogConf {
     .doc(
       "The user and password for the schema registry of from_debezium and from_upsert_kafka, as " +
         "'user:password', or a token without a colon. Not stored in checkpoints and views.")
-    .version("0.1.0")
     .stringConf
     .createOptional
 
@@ -194,7 +176,6 @@ object ChangelogConf {
         "retracted. The metric numExpiredStateRows counts forgotten entries. 0 keeps " +
         "everything. Watermark-bounded state ignores this setting. A started query can change " +
         "the length, but not switch between 0 and another value.")
-    .version("0.1.0")
     .timeConf(TimeUnit.MILLISECONDS)
     .checkValue(_ >= 0, "must not be negative")
     .createWithDefault(0L)
@@ -204,7 +185,6 @@ object ChangelogConf {
       "Another process may then take the lease, and the first one writes nothing any more. The " +
       "lease is renewed six times in that time. Set a time longer than any pause of a process, " +
       "such as a garbage collection.")
-    .version("0.1.0")
     .timeConf(TimeUnit.MILLISECONDS)
     .checkValue(_ > 0, "must be positive")
     .createWithDefaultString("60s")
@@ -212,7 +192,6 @@ object ChangelogConf {
   val VIEW_REFRESH_THREADS: ConfigEntry[Int] = Setting("spark.sql.changelog.views.refreshThreads")
     .doc("The number of views that one statement or one spark-changelog run refreshes side by " +
       "side. A view waits for the views that it reads.")
-    .version("0.1.0")
     .intConf
     .checkValue(_ > 0, "at least one view must be refreshed at a time")
     .createWithDefault(4)
@@ -223,7 +202,6 @@ object ChangelogConf {
       "computes the state first. 'early': CREATE and REFRESH FULL compute both. A view always " +
       "computes its state early if it cannot be recomputed, or has another refresh policy " +
       "than AUTO. A view keeps the value of the session that created it.")
-    .version("0.1.0")
     .stringConf
     .transform(_.toLowerCase(java.util.Locale.ROOT))
     .checkValues(Set("late", "early"))
@@ -231,30 +209,6 @@ object ChangelogConf {
 
   /** Registers the entries with Spark, by initializing the object. */
   def register(): Unit = ()
-
-  /** The public entries, sorted by name. Missing entries are for tests, which compare both ways. */
-  val entries: Seq[ConfigEntry[_]] =
-    Seq(
-      UNMATCHED_RETRACTION,
-      AGGREGATE_HEAD_SIZE,
-      DISTINCT_SPLIT_ENABLED,
-      JOIN_ROWS_AT_ONCE,
-      JOIN_SPREAD_ENABLED,
-      KEY_SAMPLE_ENABLED,
-      LOOKUP_KEYS_PER_QUERY,
-      LOOKUP_QUERIES,
-      LOOKUP_CACHED_KEYS,
-      LOOKUP_CACHE_TTL,
-      RANK_TWO_LEVEL_ENABLED,
-      SCHEMA_REGISTRY_PASSWORD,
-      SKEW_WAYS,
-      SHARE_EQUAL_PARTS_ENABLED,
-      STATE_PARTITIONS,
-      STATE_TTL,
-      VIEW_LEASE,
-      VIEW_REFRESH_THREADS,
-      VIEW_STATE)
-      .sortBy(_.key)
 }
 
 /** The policy for retractions of rows never inserted. */

@@ -5,17 +5,14 @@ package org.apache.spark.sql.changelog.evolution
 
 import org.apache.hadoop.fs.Path
 
+import org.apache.spark.sql.Row
 import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeReference}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.util.{quoteIdentifier, quoteIfNeeded}
-import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
-import org.apache.spark.sql.execution.command.LeafRunnableCommand
 import org.apache.spark.sql.functions.lit
 import org.apache.spark.sql.types.StringType
-import org.apache.spark.sql.{Row, SparkSession => AnySession}
 
-import org.apache.spark.sql.changelog.OutputMode
 import org.apache.spark.sql.changelog.analysis.LowerSources
 import org.apache.spark.sql.changelog.compat.SparkRules
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
@@ -23,6 +20,7 @@ import org.apache.spark.sql.changelog.identity._
 import org.apache.spark.sql.changelog.microbatch.AssignStateInfo
 import org.apache.spark.sql.changelog.optimizer.RewrittenOperators
 import org.apache.spark.sql.changelog.plans.ToChangelog
+import org.apache.spark.sql.changelog.{OutputMode, SqlCommand}
 
 /**
  * Evolution: a changed query that continues with the state of its predecessor.
@@ -117,41 +115,40 @@ class Evolution(caller: SparkSession, from: Path, query: LogicalPlan) {
   }
 }
 
-/**
- * `EVOLVE CHECKPOINT 'old' INTO 'new' [TARGET table] AS SELECT * FROM to_changelog(…)`: makes a
- * checkpoint with which the changed query continues the stopped query of `old`. `EXPLAIN EVOLVE
- * CHECKPOINT` only shows the plan for each operator.
- *
- * @param into
- *   the new checkpoint; None for EXPLAIN
- * @param target
- *   the table filled by the predecessor, which then receives only differences
- * @param query
- *   the changed query as parsed
- */
-case class EvolveCheckpoint(
-    from: String,
-    into: Option[String],
-    target: Option[Seq[String]],
-    query: LogicalPlan)
-    extends LeafRunnableCommand {
+object Evolution {
 
-  override val output: Seq[Attribute] = StatePlan.columns
-
-  override def run(sparkSession: AnySession): Seq[Row] = {
-    val session = castToImpl(sparkSession)
-    val analyzed = session.sessionState.executePlan(query).analyzed
-    if (!analyzed.exists(_.isInstanceOf[ToChangelog])) {
-      throw analysis(
-        "CHANGELOG_EVOLUTION_NOT_POSSIBLE",
-        "checkpoint" -> from,
-        "reason" -> "the query after AS does not call to_changelog")
-    }
-    val evolution = new Evolution(session, new Path(from), analyzed)
-    val held = target.map(name => session.table(name.map(quoteIfNeeded).mkString(".")))
-    into.foreach(folder => evolution.prepare(new Path(folder), held))
-    evolution.operators.map(_.toRow)
-  }
+  /**
+   * `EVOLVE CHECKPOINT 'old' INTO 'new' [TARGET table] AS SELECT * FROM to_changelog(…)`: makes a
+   * checkpoint with which the changed query continues the stopped query of `old`. `EXPLAIN EVOLVE
+   * CHECKPOINT` only shows the plan for each operator.
+   *
+   * @param into
+   *   the new checkpoint; None for EXPLAIN
+   * @param target
+   *   the table filled by the predecessor, which then receives only differences
+   * @param query
+   *   the changed query as parsed
+   */
+  def command(
+      from: String,
+      into: Option[String],
+      target: Option[Seq[String]],
+      query: LogicalPlan): LogicalPlan =
+    SqlCommand("EVOLVE CHECKPOINT", from, into, target, query)(
+      _ => StatePlan.columns,
+      session => {
+        val analyzed = session.sessionState.executePlan(query).analyzed
+        if (!analyzed.exists(_.isInstanceOf[ToChangelog])) {
+          throw analysis(
+            "CHANGELOG_EVOLUTION_NOT_POSSIBLE",
+            "checkpoint" -> from,
+            "reason" -> "the query after AS does not call to_changelog")
+        }
+        val evolution = new Evolution(session, new Path(from), analyzed)
+        val held = target.map(name => session.table(name.map(quoteIfNeeded).mkString(".")))
+        into.foreach(folder => evolution.prepare(new Path(folder), held))
+        evolution.operators.map(_.toRow)
+      })
 }
 
 /**

@@ -7,14 +7,15 @@ import scala.util.control.NonFatal
 
 import org.apache.hadoop.fs.Path
 
-import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeReference}
+import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
-import org.apache.spark.sql.execution.command.LeafRunnableCommand
 import org.apache.spark.sql.execution.streaming.state.UnsafeRowPair
-import org.apache.spark.sql.types.{IntegerType, LongType, StringType}
-import org.apache.spark.sql.{Row, SparkSession => AnySession}
+import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.{Row, SparkSession}
 
+import org.apache.spark.sql.changelog.SqlCommand
 import org.apache.spark.sql.changelog.checkpoint.QueryOrigin
 import org.apache.spark.sql.changelog.compat._
 import org.apache.spark.sql.changelog.config.ChangelogConf
@@ -197,6 +198,15 @@ object Rescaling {
       "partitions" -> numPartitions,
       "reason" -> "a query has at least one partition")
   }
+
+  /**
+   * `RESCALE CHECKPOINT 'old' INTO 'new' PARTITIONS n`: makes a checkpoint in which the stopped
+   * query of `old` continues with another number of partitions.
+   */
+  def command(from: String, into: String, numPartitions: Int): LogicalPlan =
+    SqlCommand("RESCALE CHECKPOINT", from, into, numPartitions)(
+      _ => OperatorSpread.columns,
+      new Rescaling(_, new Path(from), numPartitions).write(new Path(into)).map(_.toRow))
 }
 
 /**
@@ -217,21 +227,6 @@ private[evolution] final case class MovedOperator(
     placing: StoredStore => (Int => UnsafeRowPair => Int))
 
 /**
- * `RESCALE CHECKPOINT 'old' INTO 'new' PARTITIONS n`: makes a checkpoint in which the stopped
- * query of `old` continues with another number of partitions.
- */
-case class RescaleCheckpoint(from: String, into: String, numPartitions: Int)
-    extends LeafRunnableCommand {
-
-  override val output: Seq[Attribute] = OperatorSpread.columns
-
-  override def run(sparkSession: AnySession): Seq[Row] =
-    new Rescaling(castToImpl(sparkSession), new Path(from), numPartitions)
-      .write(new Path(into))
-      .map(_.toRow)
-}
-
-/**
  * The distribution of an operator's state.
  *
  * @param shown
@@ -246,8 +241,6 @@ final case class OperatorSpread(shown: String, partitions: Int, entries: Long) {
 object OperatorSpread {
 
   /** The columns of [[OperatorSpread.toRow]]. */
-  def columns: Seq[Attribute] = Seq(
-    AttributeReference("operator", StringType)(),
-    AttributeReference("partitions", IntegerType)(),
-    AttributeReference("entries", LongType)())
+  def columns: Seq[Attribute] =
+    toAttributes(StructType.fromDDL("operator STRING, partitions INT, entries BIGINT"))
 }

@@ -18,7 +18,7 @@ import org.apache.spark.sql.changelog.execution.aggregate.PlanChangelogAggregate
 import org.apache.spark.sql.changelog.execution.consolidate.ChangelogConsolidateExec
 import org.apache.spark.sql.changelog.execution.join.temporal.PlanChangelogTemporalJoin
 import org.apache.spark.sql.changelog.execution.join.{
-  ChangelogPointLookupExec, LookupLimits, PlanChangelogJoin
+  ChangelogJoinExec, ChangelogPointLookupExec, JoinSideLayout, LookupLimits
 }
 import org.apache.spark.sql.changelog.execution.normalize.{
   ChangelogNormalizeExec, NormalizeLayout
@@ -55,32 +55,16 @@ class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
 
     case aggregate: ChangelogAggregate =>
       val state = AssignStateInfo(castToImpl(session), _: Long)
-      PlanChangelogAggregate(aggregate, state, planLater(aggregate.child)) :: Nil
+      new PlanChangelogAggregate(aggregate, state, planLater(aggregate.child)).plan :: Nil
 
-    case normalize: ChangelogNormalize =>
-      ChangelogNormalizeExec(
-        NormalizeLayout(
-          normalize.key,
-          normalize.sequence,
-          normalize.position,
-          normalize.columns,
-          normalize.inputKind,
-          normalize.unavailable,
-          normalize.hasSnapshot),
-        normalize.updateKind,
-        normalize.outputKind,
-        Some(AssignStateInfo(castToImpl(session), normalize.operatorId)),
-        planLater(normalize.child)) :: Nil
+    case ChangelogNormalize(feed, updateKind, kind, id, child) =>
+      val state = Some(AssignStateInfo(castToImpl(session), id))
+      val layout = NormalizeLayout(feed)
+      ChangelogNormalizeExec(layout, updateKind, kind, state, planLater(child)) :: Nil
 
-    case unique: ChangelogUnique =>
-      val state = AssignStateInfo(castToImpl(session), unique.operatorId)
-      ChangelogUniqueExec(
-        unique.key,
-        unique.columns,
-        unique.kind,
-        unique.check,
-        Some(state),
-        planLater(unique.child)) :: Nil
+    case ChangelogUnique(key, columns, kind, check, id, child) =>
+      val state = Some(AssignStateInfo(castToImpl(session), id))
+      ChangelogUniqueExec(key, columns, kind, check, state, planLater(child)) :: Nil
 
     case replay: ChangelogReplay =>
       val placedBy = replay.placedBy.getOrElse(replay.partition)
@@ -110,28 +94,16 @@ class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
         Some(stateOf(neighbors.operatorId, neighbors.partition)),
         planLater(neighbors.child)) :: Nil
 
-    case running: ChangelogRunning =>
-      ChangelogRunningExec(
-        running.partition,
-        running.time,
-        running.functions,
-        Some(stateOf(running.operatorId, running.partition)),
-        planLater(running.child)) :: Nil
+    case ChangelogRunning(partition, time, functions, id, child) =>
+      val state = Some(stateOf(id, partition))
+      ChangelogRunningExec(partition, time, functions, state, planLater(child)) :: Nil
 
-    case versions: ChangelogVersions =>
-      ChangelogVersionsExec(
-        versions.versions,
-        versions.kind,
-        planLater(versions.replay),
-        planLater(versions.after),
-        planLater(versions.before)) :: Nil
+    case ChangelogVersions(versions, kind, replay, after, before) =>
+      val (now, was) = (planLater(after), planLater(before))
+      ChangelogVersionsExec(versions, kind, planLater(replay), now, was) :: Nil
 
-    case recursion: ChangelogRecursion =>
-      ChangelogRecursionExec(
-        recursion.loop,
-        recursion.inputs,
-        recursion.output,
-        planLater(recursion.child)) :: Nil
+    case recursion @ ChangelogRecursion(loop, inputs, _, child) =>
+      ChangelogRecursionExec(loop, inputs, recursion.output, planLater(child)) :: Nil
 
     case version: ReplayedVersion =>
       val state = AssignStateInfo(castToImpl(session), version.operatorId)
@@ -145,30 +117,29 @@ class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
       PlanChangelogRank(rank, state, planLater(rank.child)) :: Nil
 
     case join: ChangelogJoin =>
-      val state = stateOf(join.operatorId, join.leftSide.key)
-      PlanChangelogJoin(join, state, planLater(join.left), planLater(join.right)) :: Nil
+      ChangelogJoinExec(
+        join.joinType,
+        JoinSideLayout(0, join.leftSide, join.left.output),
+        JoinSideLayout(1, join.rightSide, join.right.output),
+        join.matchesNull,
+        join.condition,
+        join.result,
+        Some(stateOf(join.operatorId, join.leftSide.key)),
+        planLater(join.left),
+        planLater(join.right)) :: Nil
 
     case join: ChangelogTemporalJoin =>
       val state = stateOf(join.operatorId, join.leftSide.key)
       PlanChangelogTemporalJoin(join, state, planLater(join.left), planLater(join.right)) :: Nil
 
-    case filter: ChangelogTemporalFilter =>
-      ChangelogTemporalFilterExec(
-        filter.conditions,
-        filter.placedBy,
-        filter.inputKind,
-        filter.outputKind,
-        Some(stateOf(filter.operatorId, filter.placedBy)),
-        planLater(filter.child)) :: Nil
+    case ChangelogTemporalFilter(conditions, placedBy, input, kind, id, child) =>
+      val state = Some(stateOf(id, placedBy))
+      val rows = planLater(child)
+      ChangelogTemporalFilterExec(conditions, placedBy, input, kind, state, rows) :: Nil
 
-    case hint: ChangelogRowTtl =>
-      ChangelogRowTtlExec(
-        hint.ttl,
-        hint.placedBy,
-        hint.inputKind,
-        hint.outputKind,
-        Some(stateOf(hint.operatorId, hint.placedBy)),
-        planLater(hint.child)) :: Nil
+    case ChangelogRowTtl(ttl, placedBy, input, kind, id, child) =>
+      val state = Some(stateOf(id, placedBy))
+      ChangelogRowTtlExec(ttl, placedBy, input, kind, state, planLater(child)) :: Nil
 
     case emit: ChangelogEmit =>
       ChangelogEmitExec(

@@ -3,6 +3,7 @@
 
 package org.apache.spark.sql.changelog.explain
 
+import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 import scala.xml.{Elem, MinimizeMode, NodeSeq, Unparsed, Utility}
 
@@ -138,47 +139,34 @@ private[explain] case class PlanColour private (name: String, light: String, dar
 }
 
 private[explain] object PlanColour {
-  val Paper: PlanColour = PlanColour("paper", "#ffffff", "#0f172a")
-  val Box: PlanColour = PlanColour("box", "#f8fafc", "#1e293b")
-  val Ink: PlanColour = PlanColour("ink", "#0f172a", "#e2e8f0")
-  val Quiet: PlanColour = PlanColour("quiet", "#475569", "#a8b5c7")
-  val Rule: PlanColour = PlanColour("rule", "#e2e8f0", "#334155")
-  val Arrow: PlanColour = PlanColour("arrow", "#64748b", "#94a3b8")
-  val Good: PlanColour = PlanColour("good", "#15803d", "#4ade80")
-  val Warning: PlanColour = PlanColour("warning", "#b45309", "#fbbf24")
-  val Live: PlanColour = PlanColour("live", "#6d28d9", "#c4b5fd")
+  private val all = mutable.ArrayBuffer.empty[PlanColour]
 
-  val Insert: PlanColour = PlanColour("insert", "#15803d", "#4ade80")
-  val Before: PlanColour = PlanColour("before", "#c2410c", "#fb923c")
-  val After: PlanColour = PlanColour("after", "#1d4ed8", "#93c5fd")
-  val Delete: PlanColour = PlanColour("delete", "#b91c1c", "#fca5a5")
+  private def colour(name: String, light: String, dark: String): PlanColour = {
+    all += PlanColour(name, light, dark)
+    all.last
+  }
+
+  val Paper: PlanColour = colour("paper", "#ffffff", "#0f172a")
+  val Box: PlanColour = colour("box", "#f8fafc", "#1e293b")
+  val Ink: PlanColour = colour("ink", "#0f172a", "#e2e8f0")
+  val Quiet: PlanColour = colour("quiet", "#475569", "#a8b5c7")
+  val Rule: PlanColour = colour("rule", "#e2e8f0", "#334155")
+  val Arrow: PlanColour = colour("arrow", "#64748b", "#94a3b8")
+  val Good: PlanColour = colour("good", "#15803d", "#4ade80")
+  val Warning: PlanColour = colour("warning", "#b45309", "#fbbf24")
+  val Live: PlanColour = colour("live", "#6d28d9", "#c4b5fd")
+
+  val Insert: PlanColour = colour("insert", "#15803d", "#4ade80")
+  val Before: PlanColour = colour("before", "#c2410c", "#fb923c")
+  val After: PlanColour = colour("after", "#1d4ed8", "#93c5fd")
+  val Delete: PlanColour = colour("delete", "#b91c1c", "#fca5a5")
 
   /** The colors of titles and title text. */
-  val Title: PlanColour = PlanColour("title", "#ffffff", "#ffffff")
-  val Reader: PlanColour = PlanColour("reader", "#0f766e", "#0f766e")
-  val Stateful: PlanColour = PlanColour("stateful", "#5b21b6", "#7c3aed")
-  val Source: PlanColour = PlanColour("source", "#1e40af", "#2563eb")
-  val Plain: PlanColour = PlanColour("plain", "#475569", "#526077")
-
-  private val all = Seq(
-    Paper,
-    Box,
-    Ink,
-    Quiet,
-    Rule,
-    Arrow,
-    Good,
-    Warning,
-    Live,
-    Insert,
-    Before,
-    After,
-    Delete,
-    Title,
-    Reader,
-    Stateful,
-    Source,
-    Plain)
+  val Title: PlanColour = colour("title", "#ffffff", "#ffffff")
+  val Reader: PlanColour = colour("reader", "#0f766e", "#0f766e")
+  val Stateful: PlanColour = colour("stateful", "#5b21b6", "#7c3aed")
+  val Source: PlanColour = colour("source", "#1e40af", "#2563eb")
+  val Plain: PlanColour = colour("plain", "#475569", "#526077")
 
   /** The CSS class that sets the colors. */
   val Scope = "changelog"

@@ -27,9 +27,6 @@ object FromDebeziumFunction {
       build)
 
   private val parameters = Seq(
-    "schema",
-    "key",
-    "value",
     "message_key",
     RecordArguments.Registry,
     "input",
@@ -41,9 +38,7 @@ object FromDebeziumFunction {
     "binary_handling_mode",
     "encodings",
     "unavailable_value",
-    "on_truncate",
-    "on_error",
-    "dead_letter")
+    "on_truncate")
 
   private val decimals = Map("precise" -> "Decimal", "string" -> "string", "double" -> "double")
 
@@ -154,35 +149,20 @@ private[changelog] sealed abstract class FlatFunction(
       record.timeZone)
     val flat = format.parse(record.source, record.value)
     val unavailable = if (dialect.isPartial) Seq(FlatFormat.NotSent) else Nil
+    val encodings = record.encoding {
+      case _: DecimalType => "string"
+      case BinaryType if binary.isDefined => binary.get
+    }
     record
-      .changes(sequence, encodings(record), unavailable)(flat.metadata)
+      .changes(sequence, encodings, unavailable)(flat.metadata)
       .copy(isAnyUnavailable = dialect.isPartial)
       .read(flat.parsed)
   }
-
-  private def encodings(record: RecordArguments): StructField => Option[String] = field =>
-    record.encodings
-      .get(field.name)
-      .orElse(field.dataType match {
-        case _: DecimalType => Some("string")
-        case BinaryType => binary
-        case _ => None
-      })
 }
 
 private object FlatFunction {
-  private val parameters = Seq(
-    "schema",
-    "key",
-    "value",
-    "input",
-    "sequence_by",
-    "table",
-    "metadata",
-    "encodings",
-    "on_truncate",
-    "on_error",
-    "dead_letter")
+  private val parameters =
+    Seq("input", "sequence_by", "table", "metadata", "encodings", "on_truncate")
 }
 
 /** `from_canal`: Canal writes every value as text, and binary values with one character per byte. */
@@ -210,17 +190,8 @@ object FromUpsertKafkaFunction {
   val description: FunctionArguments.Description =
     FunctionArguments.describe(Name, "Reads a compacted topic as the table it holds")(build)
 
-  private val parameters = Seq(
-    "schema",
-    "key",
-    "value",
-    "message_key",
-    RecordArguments.Registry,
-    "sequence_by",
-    "metadata",
-    "encodings",
-    "on_error",
-    "dead_letter")
+  private val parameters =
+    Seq("message_key", RecordArguments.Registry, "sequence_by", "metadata", "encodings")
 
   private def build(expressions: Seq[Expression]): LogicalPlan = {
     val record = new RecordArguments(Name, parameters, expressions, keyColumn = Some("key"))
@@ -234,13 +205,7 @@ object FromUpsertKafkaFunction {
     record
       .changes(
         record.sequenceNames(Nil),
-        field =>
-          record.encodings
-            .get(field.name)
-            .orElse(field.dataType match {
-              case _: DecimalType => Some("string")
-              case _ => None
-            }),
+        record.encoding { case _: DecimalType => "string" },
         Nil)(_ => None)
       .read(format.parse(record.source, record.value, record.messageKey.get))
   }

@@ -41,7 +41,7 @@ private[functions] class RecordArguments(
 
   val arguments = new FunctionArguments(
     function,
-    (common ++ parameters).distinct ++ Seq("on_schema_change", FunctionArguments.Snapshot),
+    (common ++ parameters) ++ Seq("on_schema_change", FunctionArguments.Snapshot),
     expressions)
 
   arguments.checkNotNested()
@@ -273,6 +273,10 @@ private[functions] class RecordArguments(
       }
       field.name -> known
     }
+
+  /** Returns the encoding of a column: the user's, or the default for its type. */
+  def encoding(default: PartialFunction[DataType, String]): StructField => Option[String] =
+    field => encodings.get(field.name).orElse(default.lift(field.dataType))
 
   private def textColumn(argument: String, default: Option[String]): Option[Attribute] =
     arguments.text(argument).orElse(default).map { name =>

@@ -6,13 +6,15 @@ package org.apache.spark.sql.changelog.identity
 import java.nio.charset.StandardCharsets.UTF_8
 import java.util.zip.CRC32
 
+import scala.collection.immutable.ListMap
 import scala.util.control.NonFatal
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
-import org.json4s.JsonAST._
 import org.json4s.JsonDSL._
+import org.json4s._
 import org.json4s.jackson.JsonMethods.{compact, parse, pretty, render}
+import org.json4s.jackson.Serialization
 
 import org.apache.spark.SPARK_VERSION
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
@@ -65,19 +67,18 @@ private[changelog] final case class QueryRecord(
   }
 
   def toJson: String = {
+    import QueryRecord.formats
     val product = Option(getClass.getPackage.getImplementationVersion).getOrElse("unreleased")
     val json: JObject =
       ("version" -> QueryRecord.Version) ~
         ("product" -> product) ~
         ("spark" -> spark) ~
-        ("settings" -> JObject(settings.toSeq.sorted.map { case (key, value) =>
-          key -> (JString(value): JValue)
-        }.toList)) ~
+        ("settings" -> Extraction.decompose(ListMap.from(settings.toSeq.sorted))) ~
         ("sources" -> sources) ~
         ("streams" -> streams) ~
         ("readings" -> readings) ~
         ("queries" -> JArray(queries.map(_.toJson).toList)) ~
-        ("operators" -> JArray(operators.map(_.toJson).toList))
+        ("operators" -> Extraction.decompose(operators))
     pretty(render(json ~ (QueryRecord.Checksum -> QueryRecord.checksum(json))))
   }
 }
@@ -93,6 +94,8 @@ private[changelog] object QueryRecord {
    * a cause in the query.
    */
   val Version = 1
+
+  private implicit val formats: Formats = Serialization.formats(NoTypeHints)
 
   private val Checksum = "checksum"
 
@@ -119,23 +122,16 @@ private[changelog] object QueryRecord {
     val json = parse(text)
     val JInt(version) = json \ "version": @unchecked
     require(version == Version, s"version $version is not $Version")
-    val JObject(settings) = json \ "settings": @unchecked
-    val JArray(sources) = json \ "sources": @unchecked
-    val JArray(queries) = json \ "queries": @unchecked
-    val JArray(operators) = json \ "operators": @unchecked
-    val JArray(streams) = json \ "streams": @unchecked
-    val JArray(readings) = json \ "readings": @unchecked
-    val JString(spark) = json \ "spark": @unchecked
     val rest = json.removeField(_._1 == Checksum)
     require(json \ Checksum == JString(checksum(rest)), "the checksum does not match the content")
     QueryRecord(
-      settings.collect { case (key, JString(value)) => key -> value }.toMap,
-      sources.collect { case JString(source) => source },
-      queries.map(CanonicalNode.fromJson),
-      operators.map(OperatorRecord.fromJson),
-      streams.collect { case JString(stream) => stream },
-      readings.collect { case JInt(source) => source.toInt },
-      spark)
+      (json \ "settings").extract[Map[String, String]],
+      (json \ "sources").extract[Seq[String]],
+      (json \ "queries").children.map(CanonicalNode.fromJson),
+      (json \ "operators").extract[Seq[OperatorRecord]],
+      (json \ "streams").extract[Seq[String]],
+      (json \ "readings").extract[Seq[Int]],
+      (json \ "spark").extract[String])
   }
 }
 
@@ -161,10 +157,6 @@ private[changelog] final case class OperatorRecord(
     tables: Seq[String],
     part: Option[PartRecord] = None) {
 
-  def toJson: JObject =
-    ("ids" -> ids) ~ ("node" -> node) ~ ("shown" -> shown) ~ ("mode" -> mode) ~
-      ("tables" -> tables) ~ ("part" -> part.map(_.toJson))
-
   /** The text that must be equal at a restart. */
   def line: String = s"${ids.mkString(", ")}: $node"
 
@@ -181,31 +173,6 @@ private[changelog] final case class OperatorRecord(
   def kept: String = s"${ids.mkString(", ")}: $shown keeps ${tables.mkString("; ")}"
 }
 
-private[changelog] object OperatorRecord {
-  def fromJson(json: JValue): OperatorRecord = {
-    def text(field: String) = {
-      val JString(value) = json \ field: @unchecked
-      value
-    }
-    def texts(field: String) = {
-      val JArray(values) = json \ field: @unchecked
-      values.collect { case JString(value) => value }
-    }
-    OperatorRecord(
-      numbers(json, "ids"),
-      text("node"),
-      text("shown"),
-      text("mode"),
-      texts("tables"),
-      (json \ "part").toOption.map(PartRecord.fromJson))
-  }
-
-  private[identity] def numbers(json: JValue, field: String): Seq[Long] = {
-    val JArray(values) = json \ field: @unchecked
-    values.collect { case JInt(value) => value.toLong }
-  }
-}
-
 /**
  * The record of a stateful node with all its inputs. A query with an equal part can inherit its
  * state.
@@ -220,19 +187,7 @@ private[changelog] object OperatorRecord {
 private[changelog] final case class PartRecord(
     fingerprint: String,
     operators: Seq[Long],
-    givesRows: Boolean) {
-
-  def toJson: JObject =
-    ("fingerprint" -> fingerprint) ~ ("operators" -> operators) ~ ("givesRows" -> givesRows)
-}
-
-private[changelog] object PartRecord {
-  def fromJson(json: JValue): PartRecord = {
-    val JString(fingerprint) = json \ "fingerprint": @unchecked
-    val JBool(givesRows) = json \ "givesRows": @unchecked
-    PartRecord(fingerprint, OperatorRecord.numbers(json, "operators"), givesRows)
-  }
-}
+    givesRows: Boolean)
 
 /**
  * The file `changelog/plan.json` of a checkpoint, written when the first batch is planned.

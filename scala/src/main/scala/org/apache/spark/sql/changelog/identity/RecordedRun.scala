@@ -5,9 +5,8 @@ package org.apache.spark.sql.changelog.identity
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
-import org.json4s.JsonAST._
-import org.json4s.JsonDSL._
-import org.json4s.jackson.JsonMethods.{parse, pretty, render}
+import org.json4s.jackson.Serialization
+import org.json4s.{Formats, NoTypeHints}
 
 import org.apache.spark.internal.config.ConfigEntry
 import org.apache.spark.sql.classic.SparkSession
@@ -194,11 +193,11 @@ private[changelog] final case class InheritedState(
     parts: Set[String],
     hasResult: Boolean) {
 
-  def toJson: String = pretty(
-    render(("batch" -> batch) ~ ("parts" -> parts.toSeq.sorted) ~ ("hasResult" -> hasResult)))
+  def toJson: String = Serialization.write(this)(InheritedState.formats)
 }
 
 private[changelog] object InheritedState {
+  private implicit val formats: Formats = Serialization.formats(NoTypeHints)
 
   /** Returns the folder with the target's rows. */
   def resultFolder(checkpoint: Path): Path = new Path(new Path(checkpoint, "changelog"), "result")
@@ -206,11 +205,5 @@ private[changelog] object InheritedState {
   def file(checkpoint: Path, hadoopConf: Configuration): TextFile =
     new TextFile(new Path(new Path(checkpoint, "changelog"), "taken-over.json"), hadoopConf)
 
-  def fromJson(text: String): InheritedState = {
-    val json = parse(text)
-    val JInt(batch) = json \ "batch": @unchecked
-    val JArray(parts) = json \ "parts": @unchecked
-    val JBool(hasResult) = json \ "hasResult": @unchecked
-    InheritedState(batch.toLong, parts.collect { case JString(part) => part }.toSet, hasResult)
-  }
+  def fromJson(text: String): InheritedState = Serialization.read[InheritedState](text)
 }

@@ -3,16 +3,17 @@
 
 package org.apache.spark.sql.changelog.inference
 
+import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.catalyst.expressions.{Rank => _, _}
-import org.apache.spark.sql.catalyst.plans.logical.{EventTime => _, _}
+import org.apache.spark.sql.catalyst.plans.logical.{EventTime => _, LogicalPlan, _}
 import org.apache.spark.sql.types.{IndeterminateStringType, IntegralType, LongType}
 
-import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
-import org.apache.spark.sql.changelog.inference.nodes.StaticInference
+import org.apache.spark.sql.changelog.inference.nodes.{InferredNode, StaticInference}
 import org.apache.spark.sql.changelog.inference.times.EventTime
 import org.apache.spark.sql.changelog.plans._
+import org.apache.spark.sql.changelog.{ModifyKindSet, RowKind}
 
 /**
  * Rejects a query with a node that inference supports and execution does not. A wrong result is
@@ -207,5 +208,46 @@ private[changelog] object SignedMetrics {
         Some(call.copy(aggregateFunction = Sum(signed, context)))
       case _ => None
     }
+  }
+}
+
+/** The errors of inference: queries that `to_changelog` cannot support. */
+object InferenceErrors {
+
+  /**
+   * The error for an insert-only consumer over changing rows. `input` is the origin of the
+   * changes.
+   */
+  def consumerCannotTakeChanges(
+      consumer: LogicalPlan,
+      input: InferredNode,
+      advice: String): AnalysisException =
+    analysis(
+      "CHANGELOG_CONSUMER_CANNOT_TAKE_CHANGES",
+      "consumer" -> DescribeNode.short(consumer),
+      "kinds" -> input.kinds.diff(ModifyKindSet.InsertOnly).words,
+      "producer" -> input.producer.name,
+      "advice" -> advice)
+
+  def nodeNotSupported(
+      plan: LogicalPlan,
+      reason: String = "the effect of the node on changing rows is not known",
+      advice: String = "Apply the node before from_changelog, or to the output of to_changelog.")
+      : AnalysisException =
+    analysis(
+      "CHANGELOG_NODE_NOT_SUPPORTED",
+      "node" -> DescribeNode.short(plan),
+      "reason" -> reason,
+      "advice" -> advice)
+
+  /** `function` is [[First]] or [[Last]]. */
+  def rowOrderUnknown(plan: LogicalPlan, function: AggregateFunction): AnalysisException = {
+    val value = DescribeNode.expression(function.children.head)
+    analysis(
+      "CHANGELOG_ROW_ORDER_UNKNOWN",
+      "node" -> DescribeNode.short(plan),
+      "function" -> function.prettyName,
+      "value" -> value,
+      "ordered" -> s"${if (function.isInstanceOf[Last]) "max_by" else "min_by"}($value, t)")
   }
 }

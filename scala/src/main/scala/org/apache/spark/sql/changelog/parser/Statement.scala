@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.parser.CatalystSqlParser
 import org.apache.spark.sql.catalyst.plans.logical._
 
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
-import org.apache.spark.sql.changelog.evolution.{EvolveCheckpoint, RescaleCheckpoint}
+import org.apache.spark.sql.changelog.evolution.{Evolution, Rescaling}
 import org.apache.spark.sql.changelog.explain.dryrun.{DryRunCommand, Sample}
 import org.apache.spark.sql.changelog.explain.lineage.WhyCommand
 import org.apache.spark.sql.changelog.explain.{
@@ -113,7 +113,7 @@ private[parser] object Statement {
     Statement("EVOLVE CHECKPOINT 'path' INTO 'new' [TARGET table] AS query")(evolved),
     Statement("EXPLAIN EVOLVE CHECKPOINT 'path' AS query")(evolved),
     Statement("RESCALE CHECKPOINT 'path' INTO 'new' PARTITIONS n")(read =>
-      RescaleCheckpoint(read.text("'path'"), read.text("'new'"), read.whole("n", 9).toInt)),
+      Rescaling.command(read.text("'path'"), read.text("'new'"), read.whole("n", 9).toInt)),
     Statement(
       s"EXPLAIN CHANGELOG $Format {QUERY 'name' | DRY RUN OVER {'changes' | n {ROWS | ROW}} query | query}") {
       read =>
@@ -250,7 +250,7 @@ private[parser] object Statement {
       ReadViews.why(name, wanted.flatMap(_.collectFirst { case filter: Filter => filter }))
     }
 
-  private def evolved(read: ReadStatement): LogicalPlan = EvolveCheckpoint(
+  private def evolved(read: ReadStatement): LogicalPlan = Evolution.command(
     read.text("'path'"),
     read.optional("'new'", read.text),
     read.optional("table", read.name),

@@ -50,8 +50,6 @@ object AggregateCalls {
  *   whether a group is emitted once, after the watermark passes the group
  * @param outputKind
  *   the row kind of the result
- * @param operatorId
- *   identifies the operator's state within the query
  * @param distinctOperatorId
  *   identifies the state of distinct values, if a function is DISTINCT
  */

@@ -19,8 +19,6 @@ import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
  *   for each part of the join key, whether NULL equals NULL
  * @param condition
  *   a further condition on rows with equal join keys
- * @param operatorId
- *   identifies the operator's state within the query
  */
 case class ChangelogJoin(
     joinType: JoinType,

@@ -16,49 +16,53 @@ import org.apache.spark.sql.changelog.errors.ChangelogErrors.runtime
 /**
  * Restores the before images of a feed that sends only the newest row per key.
  *
- * @param key
- *   the columns that identify a row
- * @param sequence
- *   columns that order the changes of one key; empty for arrival order
- * @param position
- *   the arrival order within the batch, to break ties of the sequence
- * @param columns
- *   the columns of the table
- * @param inputKind
- *   the row kind of `child`
  * @param updateKind
  *   whether the consumer wants before images
- * @param outputKind
- *   the row kind of the result
- * @param operatorId
- *   identifies the operator's state within the query
- * @param unavailable
- *   the names of columns missing from a change; NULL for none
- * @param hasSnapshot
- *   whether rows of a snapshot come before all changes, with positions below 0
  */
 case class ChangelogNormalize(
-    key: Seq[Attribute],
-    sequence: Seq[Attribute],
-    position: Attribute,
-    columns: Seq[Attribute],
-    inputKind: Attribute,
+    feed: UpsertFeed,
     updateKind: UpdateKind,
     outputKind: Attribute,
     operatorId: Long,
-    child: LogicalPlan,
-    unavailable: Option[Attribute] = None,
-    hasSnapshot: Boolean = false)
+    child: LogicalPlan)
     extends UnaryNode
     with KeepsState {
 
-  override def output: Seq[Attribute] = columns :+ outputKind
+  override def output: Seq[Attribute] = feed.columns :+ outputKind
 
   override def producedAttributes: AttributeSet = AttributeSet(outputKind)
 
   override protected def withNewChildInternal(newChild: LogicalPlan): ChangelogNormalize =
     copy(child = newChild)
 }
+
+/**
+ * The columns of an upsert feed.
+ *
+ * @param key
+ *   the columns that identify a row
+ * @param sequence
+ *   columns that order the changes of a key; empty for arrival order
+ * @param position
+ *   the arrival order within the batch, which breaks ties of the sequence
+ * @param columns
+ *   the columns of the table
+ * @param kind
+ *   the row kind of a change
+ * @param unavailable
+ *   the names of columns whose values a change did not send; NULL if it sent every column
+ * @param hasSnapshot
+ *   whether snapshot rows precede all changes, with positions below 0
+ */
+final case class UpsertFeed(
+    key: Seq[Attribute],
+    sequence: Seq[Attribute],
+    position: Attribute,
+    columns: Seq[Attribute],
+    kind: Attribute,
+    unavailable: Option[Attribute] = None,
+    hasSnapshot: Boolean = false)
+    extends ParameterGroup
 
 /**
  * Counts the rows of each key, and passes all changes.
@@ -71,8 +75,6 @@ case class ChangelogNormalize(
  *   the row kind of `child`, or None if every row is an insert
  * @param check
  *   the reaction to a key with several rows
- * @param operatorId
- *   identifies the operator's state within the query
  */
 case class ChangelogUnique(
     key: Seq[Attribute],

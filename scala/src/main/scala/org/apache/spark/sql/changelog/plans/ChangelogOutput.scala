@@ -163,10 +163,6 @@ case class WatchChanges(
  *   whether a deleted and an inserted row with an equal key are an update
  * @param replaces
  *   whether before images are omitted, so that a single `+U` is an update
- * @param inputKind
- *   the row kind of `child`
- * @param outputKind
- *   the row kind of the result
  * @param inPlace
  *   whether changes are netted within each task, without a shuffle; remaining changes may still
  *   cancel out

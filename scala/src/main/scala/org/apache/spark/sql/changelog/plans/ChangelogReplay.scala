@@ -4,9 +4,11 @@
 package org.apache.spark.sql.changelog.plans
 
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LogicalPlan, Statistics, UnaryNode}
+import org.apache.spark.sql.catalyst.plans.QueryPlan
+import org.apache.spark.sql.catalyst.plans.logical.{
+  LeafNode, LogicalPlan, Statistics, UnaryNode, UnionLoop
+}
 
-import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.microbatch.ReplayedVersions
 
 /**
@@ -17,12 +19,8 @@ import org.apache.spark.sql.changelog.microbatch.ReplayedVersions
  *   the columns of the state's key; empty for a single partition
  * @param order
  *   the order of a partition's emitted rows; ties are ordered by the rows' columns
- * @param inputKind
- *   the row kind of `child`, or None for an insert-only input
  * @param outputKind
  *   the version of a row: `-D` for the old one, `+I` for the new one
- * @param operatorId
- *   identifies the operator's state within the query
  * @param session
  *   the column with the initial session of a row, before merging, if a watermark can close
  *   sessions
@@ -50,21 +48,14 @@ case class ChangelogReplay(
     dropsLate: Boolean = true,
     emitsClosed: Boolean = false,
     placedBy: Option[Seq[Attribute]] = None)
-    extends UnaryNode
-    with KeepsState {
+    extends StoresRows {
 
-  /** The columns of rows. */
-  def columns: Seq[Attribute] = {
-    val rows = RowKind.without(inputKind, child.output)
-    if (opening.isEmpty) rows else rows.map(_.withNullability(true))
-  }
+  override def columns: Seq[Attribute] =
+    if (opening.isEmpty) super.columns else super.columns.map(_.withNullability(true))
 
   override def output: Seq[Attribute] = columns ++ opening :+ outputKind
 
   override def producedAttributes: AttributeSet = AttributeSet(opening.toSeq :+ outputKind)
-
-  /** A row is stored with all columns. */
-  @transient override lazy val references: AttributeSet = child.outputSet
 
   /** The output has complete partitions, as Spark's batch operators require. */
   override def isStreaming: Boolean = false
@@ -93,18 +84,11 @@ case class ChangelogNeighbors(
     outputKind: Attribute,
     operatorId: Long,
     child: LogicalPlan)
-    extends UnaryNode
-    with KeepsState {
-
-  /** The columns of rows. */
-  def columns: Seq[Attribute] = RowKind.without(inputKind, child.output)
+    extends StoresRows {
 
   override def output: Seq[Attribute] = columns :+ segment :+ outputKind
 
   override def producedAttributes: AttributeSet = AttributeSet(Seq(segment, outputKind))
-
-  /** A row is stored with all columns. */
-  @transient override lazy val references: AttributeSet = child.outputSet
 
   /** The output has complete segments, as Spark's batch operators require. */
   override def isStreaming: Boolean = false
@@ -189,8 +173,6 @@ case class ReplayedVersion(
  *   the columns that make a partition
  * @param time
  *   the time column; each batch has only later times than the batches before
- * @param operatorId
- *   identifies the operator's state within the query
  */
 case class ChangelogRunning(
     partition: Seq[Attribute],
@@ -248,3 +230,64 @@ final case class RunningBuffers(
     initial: Seq[Expression],
     updates: Seq[Expression])
     extends ParameterGroup
+
+/**
+ * A recursive query over changing tables.
+ *
+ * @param loop
+ *   the recursion for Spark, over [[RecursionInput]]s
+ * @param inputs
+ *   the changing inputs outside the recursion
+ */
+case class RecursiveQuery(loop: UnionLoop, inputs: Seq[LogicalPlan]) extends LogicalPlan {
+  override def children: Seq[LogicalPlan] = inputs
+
+  override val output: Seq[Attribute] = loop.output
+
+  override def producedAttributes: AttributeSet = outputSet
+
+  /** Inputs are read by position, so no column may be pruned. */
+  @transient override lazy val references: AttributeSet = inputSet
+
+  override def innerChildren: Seq[QueryPlan[_]] = Seq(loop)
+
+  override def simpleString(maxFields: Int): String = nodeName
+
+  override protected def withNewChildrenInternal(
+      newChildren: IndexedSeq[LogicalPlan]): RecursiveQuery = copy(inputs = newChildren)
+}
+
+/** The rows of an input of a [[RecursiveQuery]], as read by its recursion. */
+case class RecursionInput(number: Int, override val output: Seq[Attribute]) extends LeafNode {
+  override def computeStats(): Statistics = Statistics(sizeInBytes = conf.defaultSizeInBytes)
+}
+
+/**
+ * Runs a recursion twice, over the new and the old rows of its inputs.
+ *
+ * @param loop
+ *   the recursion, over [[RecursionInput]]s
+ * @param inputs
+ *   for each input, the positions of its columns in replayed rows
+ * @param kind
+ *   the version of a result: `-D` for the old one, `+I` for the new one
+ * @param child
+ *   a replay of the rows of both versions; each row begins with the number of its input
+ */
+case class ChangelogRecursion(
+    loop: UnionLoop,
+    inputs: Seq[Seq[Int]],
+    kind: Attribute,
+    child: LogicalPlan)
+    extends UnaryNode {
+
+  override def output: Seq[Attribute] = loop.output :+ kind
+
+  override def producedAttributes: AttributeSet = outputSet
+
+  /** Replayed rows are read by position, so no column may be pruned. */
+  @transient override lazy val references: AttributeSet = child.outputSet
+
+  override protected def withNewChildInternal(newChild: LogicalPlan): ChangelogRecursion =
+    copy(child = newChild)
+}

@@ -3,13 +3,16 @@
 
 package org.apache.spark.sql.changelog.plans
 
-import org.apache.spark.sql.catalyst.expressions.{Expression, Unevaluable}
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.expressions.{
+  Attribute, AttributeSet, Expression, Unevaluable
+}
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
 import org.apache.spark.sql.catalyst.trees.{TreeNode, TreeNodeTag}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types.{DataType, NullType}
 import org.apache.spark.util.Utils
 
+import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.config.ChangelogConf
 
 /** A logical node of a stateful operator. */
@@ -17,6 +20,25 @@ trait KeepsState { this: LogicalPlan =>
 
   /** The operator's number in the query. The number names the folder of the operator's state. */
   def operatorId: Long
+}
+
+/** A logical node of an operator that stores rows of its input with all their columns. */
+trait StoresRows extends UnaryNode with KeepsState {
+
+  /** The row kind of the input, or None for an insert-only input. */
+  def inputKind: Option[Attribute]
+
+  /** The row kind of the result. */
+  def outputKind: Attribute
+
+  /** The columns of a row, without its kind. */
+  def columns: Seq[Attribute] = RowKind.without(inputKind, child.output)
+
+  override def output: Seq[Attribute] = columns :+ outputKind
+
+  override def producedAttributes: AttributeSet = AttributeSet(outputKind)
+
+  @transient override lazy val references: AttributeSet = child.outputSet
 }
 
 /**
@@ -43,6 +65,10 @@ object StateTable {
 
   /** Returns the bound of a table without a watermark: none, or the session's TTL. */
   def unbounded: String = if (ttl == 0) Unbounded else forgotten
+
+  /** Returns the bound of a table by the watermark of an event-time column, if there is one. */
+  def boundedByWatermark(column: Option[String]): String =
+    column.fold(unbounded)(column => s"watermark on $column")
 
   /** Returns the bound of a table with the bound `bound`, including the session's TTL. */
   def boundedBy(bound: String): String = if (ttl == 0) bound else s"$bound, $forgotten"

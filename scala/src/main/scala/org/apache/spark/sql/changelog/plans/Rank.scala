@@ -6,7 +6,7 @@ package org.apache.spark.sql.changelog.plans
 import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet, Expression, SortOrder}
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
 
-import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
+import org.apache.spark.sql.changelog.UpdateKind
 
 /** The ranking function, which decides about ties. */
 sealed abstract class RankFunction(override val toString: String)
@@ -52,30 +52,20 @@ case class Rank(
 /**
  * Keeps the rows of each partition with a rank within bounds, and emits the changes of the kept
  * rows.
- *
- * @param outputKind
- *   the row kind of the result
- * @param operatorId
- *   identifies the operator's state within the query
  */
 case class ChangelogRank(
     ranking: Ranking,
     outputKind: Attribute,
     operatorId: Long,
     child: LogicalPlan)
-    extends UnaryNode
-    with KeepsState {
+    extends StoresRows {
 
-  /** The columns of a row, without kind and rank. */
-  def columns: Seq[Attribute] = RowKind.without(ranking.inputKind, child.output)
+  override def inputKind: Option[Attribute] = ranking.inputKind
 
-  override def output: Seq[Attribute] = (columns ++ ranking.number) :+ outputKind
+  override def output: Seq[Attribute] = columns ++ ranking.number :+ outputKind
 
   override def producedAttributes: AttributeSet =
     AttributeSet(ranking.number.toSeq :+ outputKind)
-
-  /** A row is stored with all columns. */
-  @transient override lazy val references: AttributeSet = child.outputSet
 
   override protected def withNewChildInternal(newChild: LogicalPlan): ChangelogRank =
     copy(child = newChild)
@@ -88,10 +78,6 @@ case class ChangelogRank(
  *   the partition columns, with equal bytes for equal values
  * @param order
  *   the order, better rows first; empty without an order
- * @param start
- *   the lowest rank kept, from 1
- * @param end
- *   the highest rank kept, inclusive
  * @param number
  *   the column with the rank, if it is part of the result
  * @param strategy

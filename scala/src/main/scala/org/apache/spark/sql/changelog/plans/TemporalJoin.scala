@@ -54,11 +54,6 @@ case class TemporalJoin(
 
 /**
  * Joins each left row with the version of its time; see [[TemporalJoin]].
- *
- * @param outputKind
- *   the row kind of the result
- * @param operatorId
- *   identifies the operator's state within the query
  */
 case class ChangelogTemporalJoin(
     leftSide: TemporalSide,
@@ -101,16 +96,8 @@ final case class TemporalSide(key: Seq[Expression], time: Attribute, kind: Optio
  * The choice of a left row's version in a temporal join, and the time of its emission; see
  * [[TemporalJoin]].
  *
- * @param matchesNull
- *   for each part of the join key, whether NULL equals NULL
- * @param isForward
- *   whether the version is the first one after a row, instead of the last one before
- * @param allowsEqual
- *   whether a version may have an equal time
  * @param ties
  *   the order of versions with equal times; the selected one is last
- * @param condition
- *   a further condition on a row and its version
  * @param isTimed
  *   whether both times are event times, with nothing changing before the watermark
  * @param appends

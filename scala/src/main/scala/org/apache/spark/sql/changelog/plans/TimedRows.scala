@@ -8,8 +8,6 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
 import org.apache.spark.sql.types.{DataType, DateType, TimestampNTZType, TimestampType}
 
-import org.apache.spark.sql.changelog.RowKind
-
 /**
  * Filters rows by conditions on the current time. Present only between normalization and
  * rewriting; a plan is never executed with it.
@@ -29,19 +27,11 @@ case class TemporalFilter(conditions: Seq[Expression], child: LogicalPlan) exten
 }
 
 /**
- * Filters rows by conditions on the current time, and emits rows that enter and leave over time.
+ * Filters rows by the conditions of a [[TemporalFilter]], and emits rows that enter and leave over
+ * time.
  *
- * @param conditions
- *   conditions in the form of
- *   [[org.apache.spark.sql.changelog.inference.times.TemporalCondition]]
  * @param placedBy
  *   the shuffle columns, equal for equal rows
- * @param inputKind
- *   the row kind of `child`, or None for an insert-only input
- * @param outputKind
- *   the row kind of the result
- * @param operatorId
- *   identifies the operator's state within the query
  */
 case class ChangelogTemporalFilter(
     conditions: Seq[Expression],
@@ -50,19 +40,7 @@ case class ChangelogTemporalFilter(
     outputKind: Attribute,
     operatorId: Long,
     child: LogicalPlan)
-    extends UnaryNode
-    with KeepsState {
-
-  /** The columns of a row, without its kind. */
-  def columns: Seq[Attribute] =
-    RowKind.without(inputKind, child.output)
-
-  override def output: Seq[Attribute] = columns :+ outputKind
-
-  override def producedAttributes: AttributeSet = AttributeSet(outputKind)
-
-  /** A row is stored with all columns. */
-  @transient override lazy val references: AttributeSet = child.outputSet
+    extends StoresRows {
 
   override protected def withNewChildInternal(newChild: LogicalPlan): ChangelogTemporalFilter =
     copy(child = newChild)
@@ -142,12 +120,6 @@ case class RowTtl(ttl: Long, child: LogicalPlan, problem: Option[AnalysisExcepti
  *   in ms
  * @param placedBy
  *   the shuffle columns, equal for equal rows
- * @param inputKind
- *   the row kind of `child`, or None for an insert-only input
- * @param outputKind
- *   the row kind of the result
- * @param operatorId
- *   identifies the operator's state within the query
  */
 case class ChangelogRowTtl(
     ttl: Long,
@@ -156,16 +128,7 @@ case class ChangelogRowTtl(
     outputKind: Attribute,
     operatorId: Long,
     child: LogicalPlan)
-    extends UnaryNode
-    with KeepsState {
-
-  override def output: Seq[Attribute] =
-    RowKind.without(inputKind, child.output) :+ outputKind
-
-  override def producedAttributes: AttributeSet = AttributeSet(outputKind)
-
-  /** A row is stored with all columns. */
-  @transient override lazy val references: AttributeSet = child.outputSet
+    extends StoresRows {
 
   override protected def withNewChildInternal(newChild: LogicalPlan): ChangelogRowTtl =
     copy(child = newChild)
@@ -200,21 +163,10 @@ case class Emit(
 /**
  * Holds changes until they are to be emitted: the rewritten form of [[Emit]].
  *
- * @param times
- *   for [[Emission.OnClose]], the event times of a row, each a timestamp. The latest non-null one
- *   counts.
- * @param delays
- *   the delay of each time, in ms
  * @param inOneTask
  *   whether one task emits all rows
  * @param placedBy
  *   the columns by which rows are netted and, in several tasks, shuffled. Equal for equal rows
- * @param inputKind
- *   the row kind of `child`
- * @param outputKind
- *   the row kind of the result
- * @param operatorId
- *   identifies the operator's state within the query
  */
 case class ChangelogEmit(
     emission: Emission,
@@ -222,20 +174,11 @@ case class ChangelogEmit(
     delays: Seq[Long],
     inOneTask: Boolean,
     placedBy: Seq[Attribute],
-    inputKind: Attribute,
+    inputKind: Option[Attribute],
     outputKind: Attribute,
     operatorId: Long,
     child: LogicalPlan)
-    extends UnaryNode
-    with KeepsState {
-
-  override def output: Seq[Attribute] =
-    RowKind.without(Some(inputKind), child.output) :+ outputKind
-
-  override def producedAttributes: AttributeSet = AttributeSet(outputKind)
-
-  /** A row is stored with all columns. */
-  @transient override lazy val references: AttributeSet = child.outputSet
+    extends StoresRows {
 
   override protected def withNewChildInternal(newChild: LogicalPlan): ChangelogEmit =
     copy(child = newChild)

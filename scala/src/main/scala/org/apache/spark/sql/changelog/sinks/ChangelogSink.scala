@@ -3,8 +3,13 @@
 
 package org.apache.spark.sql.changelog.sinks
 
-import scala.annotation.tailrec
+import java.util.ServiceLoader
 
+import scala.annotation.tailrec
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.rdd.RDD
+import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
@@ -14,11 +19,20 @@ import org.apache.spark.sql.execution.streaming.operators.stateful.{
   EventTimeWatermarkExec, StateStoreWriter
 }
 import org.apache.spark.sql.execution.{LogicalRDD, QueryExecution, SparkPlan, UnaryExecNode}
-import org.apache.spark.sql.{DataFrame => AnyDataFrame}
+import org.apache.spark.sql.sources.{
+  BaseRelation, CreatableRelationProvider, DataSourceRegister, StreamSinkProvider
+}
+import org.apache.spark.sql.streaming.OutputMode
+import org.apache.spark.sql.types.DataType
+import org.apache.spark.sql.{DataFrame => AnyDataFrame, SQLContext, SaveMode}
+import org.apache.spark.unsafe.types.UTF8String
+import org.apache.spark.util.LongAccumulator
 
+import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.RowKind.ChangeTypes
 import org.apache.spark.sql.changelog.checkpoint.{Fence, QueryOrigin}
 import org.apache.spark.sql.changelog.compat.RunningStream
-import org.apache.spark.sql.changelog.errors.ChangelogErrors.runtime
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.{analysis, runtime}
 
 /**
  * ChangelogSink: writes the changes of a query, batch by batch. Writing a batch twice has no
@@ -142,4 +156,77 @@ abstract class ChangelogSink(val format: String) extends Sink {
 
   /** Shown in the progress of the query. Options are left out, because they may be secrets. */
   override def toString: String = format
+}
+
+/**
+ * Counts the rows written and retracted by a sink since its creation, over all batches. A
+ * repeated task may count its rows again.
+ */
+class ChangeCounts {
+  @volatile private var counters: Option[(LongAccumulator, LongAccumulator)] = None
+
+  def written: Long = counters.fold(0L)(_._1.sum)
+
+  def takenBack: Long = counters.fold(0L)(_._2.sum)
+
+  /**
+   * Returns the rows unchanged, and counts them during the read. `changeType` is the position of
+   * the change type.
+   */
+  def count(session: SparkSession, rows: RDD[InternalRow], changeType: Int): RDD[InternalRow] = {
+    val (written, takenBack) = counters.getOrElse {
+      val context = session.sparkContext
+      val made = (context.longAccumulator, context.longAccumulator)
+      counters = Some(made)
+      made
+    }
+    val old = Seq(RowKind.UpdateBefore, RowKind.Delete).map(ChangeTypes(_))
+    rows.mapPartitions { partition =>
+      val names = old.map(UTF8String.fromString)
+      partition.map { row =>
+        (if (names.contains(row.getUTF8String(changeType))) takenBack else written).add(1L)
+        row
+      }
+    }
+  }
+}
+
+/** Creates the sink of `writeStream.format(format)`. */
+abstract class ChangelogSinkProvider(format: String)
+    extends StreamSinkProvider
+    with CreatableRelationProvider
+    with DataSourceRegister {
+
+  protected def sink(session: SparkSession, options: SinkOptions): ChangelogSink
+
+  final override def shortName(): String = format
+
+  final override def createSink(
+      sqlContext: SQLContext,
+      parameters: Map[String, String],
+      partitionColumns: Seq[String],
+      outputMode: OutputMode): Sink =
+    sink(castToImpl(sqlContext.sparkSession), new SinkOptions(format, parameters))
+
+  /** Rejects every batch query. */
+  final override def createRelation(
+      sqlContext: SQLContext,
+      mode: SaveMode,
+      parameters: Map[String, String],
+      data: AnyDataFrame): BaseRelation =
+    throw analysis("CHANGELOG_SINK_NEEDS_STREAM", "sink" -> format)
+
+  final override def supportsDataType(dt: DataType): Boolean = true
+}
+
+object ChangelogSinkProvider {
+
+  /** Returns the formats of all changelog sinks. */
+  def formats: Seq[String] =
+    ServiceLoader
+      .load(classOf[DataSourceRegister], classOf[ChangelogSinkProvider].getClassLoader)
+      .asScala
+      .collect { case provider: ChangelogSinkProvider => provider.shortName() }
+      .toSeq
+      .sorted
 }

@@ -7,6 +7,7 @@ import scala.util.Try
 
 import org.apache.commons.text.similarity.LevenshteinDistance
 
+import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
 
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
@@ -18,14 +19,15 @@ class SinkOptions(val format: String, parameters: Map[String, String]) extends S
   def get(name: String): Option[String] = options.get(name)
 
   def required(name: String, expected: String): String =
-    get(name).filter(_.nonEmpty).getOrElse {
-      throw analysis(
-        "CHANGELOG_SINK_OPTION_INVALID",
-        "sink" -> format,
-        "option" -> name,
-        "value" -> "not set",
-        "expected" -> expected)
-    }
+    get(name).filter(_.nonEmpty).getOrElse(throw invalid(name, expected))
+
+  /** Returns the error of an option with a wrong value, or without a value. */
+  def invalid(name: String, expected: String): AnalysisException = analysis(
+    "CHANGELOG_SINK_OPTION_INVALID",
+    "sink" -> format,
+    "option" -> name,
+    "value" -> get(name).filter(_.nonEmpty).getOrElse("not set"),
+    "expected" -> expected)
 
   def boolean(name: String, default: Boolean): Boolean =
     parsed(name, default, "true or false is expected")(_.toBoolean)
@@ -80,15 +82,7 @@ class SinkOptions(val format: String, parameters: Map[String, String]) extends S
   }
 
   private def parsed[T](name: String, default: T, expected: String)(parse: String => T): T =
-    get(name).fold(default) { text =>
-      Try(parse(text)).getOrElse(
-        throw analysis(
-          "CHANGELOG_SINK_OPTION_INVALID",
-          "sink" -> format,
-          "option" -> name,
-          "value" -> text,
-          "expected" -> expected))
-    }
+    get(name).fold(default)(text => Try(parse(text)).getOrElse(throw invalid(name, expected)))
 }
 
 object SinkOptions {

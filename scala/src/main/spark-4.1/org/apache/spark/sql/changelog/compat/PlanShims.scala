@@ -35,7 +35,7 @@ object NearestBy {
 
 /** Starts the definition of a setting. Views and functions use the session's value. */
 object Setting {
-  def apply(key: String): ConfigBuilder = SQLConf.buildConf(key)
+  def apply(key: String): ConfigBuilder = SQLConf.buildConf(key).version("0.1.0")
 }
 
 /** The changes of a table from a catalog, not supported in Spark 4.1. */

@@ -30,7 +30,7 @@ object NearestBy {
 /** Starts the definition of a setting. Views and functions use the session's value. */
 object Setting {
   def apply(key: String): ConfigBuilder =
-    SQLConf.buildConf(key).withBindingPolicy(ConfigBindingPolicy.SESSION)
+    SQLConf.buildConf(key).version("0.1.0").withBindingPolicy(ConfigBindingPolicy.SESSION)
 }
 
 /** The changes of a table from a catalog, as in `FROM t CHANGES`. */

@@ -3,7 +3,11 @@
 
 package org.apache.spark.sql.changelog.connectors.delta
 
+import scala.util.Try
+
 import org.apache.hadoop.fs.Path
+import org.json4s._
+import org.json4s.jackson.JsonMethods
 
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
@@ -126,3 +130,62 @@ private[changelog] trait DeltaLogEntry {
  */
 private[changelog] final case class DeltaColumns(schema: StructType, inFiles: Seq[String])(
     val first: Int => DeltaColumns)
+
+/**
+ * DeltaStreamOffset: the position up to which Delta's own stream has read a table.
+ *
+ * @param table
+ *   the table's identity in the log
+ * @param version
+ *   the last version read. A batch ends within a version only if a limit on files per batch applies.
+ */
+case class DeltaStreamOffset(table: String, version: Long)
+
+object DeltaStreamOffset {
+
+  /**
+   * Returns the offset in a JSON text, if written by Delta. The JSON names a version and the index of the last file
+   * read, negative if the stream has read no file of the version.
+   */
+  def find(json: String): Option[DeltaStreamOffset] =
+    Try(JsonMethods.parse(json)).toOption.flatMap { read =>
+      (read \ "reservoirId", read \ "reservoirVersion", read \ "index") match {
+        case (JString(table), JInt(version), JInt(file)) =>
+          Some(DeltaStreamOffset(table, version.toLong - (if (file < 0) 1 else 0)))
+        case _ => None
+      }
+    }
+}
+
+/** DeltaWriter: writes batches of changes into a Delta table without `MERGE`. */
+private[changelog] trait DeltaWriter {
+
+  /**
+   * Writes a batch in one commit, unless the table already has the batch. Writes nothing and returns false if the batch
+   * affects too many rows.
+   *
+   * @param changes
+   *   the table's columns, and a count in the last column. With a key, a positive count sets the key's row, and a
+   *   negative count deletes the row. Without a key, the count is the number of equal rows to insert, or to delete if
+   *   negative.
+   */
+  def write(changes: DataFrame, batch: Long): Boolean
+}
+
+private[changelog] object DeltaWriter {
+
+  /**
+   * Returns a writer for a table, or None if the table requires `MERGE`.
+   *
+   * @param application
+   *   the writer's name in the log
+   */
+  def find(
+      session: SparkSession,
+      table: String,
+      identity: RowIdentity,
+      application: String): Option[DeltaWriter] =
+    DeltaRelation.find(session, table).flatMap { found =>
+      found.withDelta(DeltaWrites.find(session, table, found, identity, application))
+    }
+}

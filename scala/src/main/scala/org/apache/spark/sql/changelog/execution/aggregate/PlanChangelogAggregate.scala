@@ -60,8 +60,11 @@ import org.apache.spark.sql.changelog.plans.ChangelogAggregate
  *
  * With `spark.sql.changelog.twoPhase.enabled` off, the partial aggregate runs after the exchange and no merge
  * is needed.
+ *
+ * @param stateInfo
+ *   returns the state of an operator by its id
  */
-private[aggregate] final class PlanChangelogAggregate(
+private[execution] final class PlanChangelogAggregate(
     node: ChangelogAggregate,
     stateInfo: Long => StatefulOperatorStateInfo,
     changes: SparkPlan) {
@@ -284,18 +287,4 @@ private[aggregate] final class PlanChangelogAggregate(
 
   private def merging(function: AggregateExpression): AggregateExpression =
     function.copy(mode = PartialMerge, filter = None)
-}
-
-object PlanChangelogAggregate {
-
-  /**
-   * Returns the operators of `node`.
-   *
-   * @param stateInfo
-   *   returns the state of an operator by its id
-   */
-  def apply(
-      node: ChangelogAggregate,
-      stateInfo: Long => StatefulOperatorStateInfo,
-      child: SparkPlan): SparkPlan = new PlanChangelogAggregate(node, stateInfo, child).plan
 }

@@ -19,21 +19,12 @@ import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.execution.{RowsByKey, SignedRows}
 
 /**
- * Nets a batch's changes to one change per key.
+ * Nets a batch's changes to one change per key, see [[org.apache.spark.sql.changelog.plans.ChangelogConsolidate]].
  *
  *   - in: any changes
  *   - out: per key, the changes left after equal rows cancel out: `+I`, `-D`, or a pair `-U +U`
  *   - state: none; a key's changes of a batch are in memory
  *   - law: replaying `out` and replaying the input give the same table
- *
- * @param key
- *   the columns by which changes are netted
- * @param pairs
- *   whether a retracted and an inserted row of the same key become an update; false if the key is the whole row
- * @param replaces
- *   whether before images are omitted, so that a `+U` alone is an update
- * @param inPlace
- *   whether changes are netted within their tasks, without a shuffle
  */
 case class ChangelogConsolidateExec(
     key: Seq[Attribute],

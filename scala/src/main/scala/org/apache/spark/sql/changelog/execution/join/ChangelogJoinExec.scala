@@ -309,25 +309,6 @@ private[join] trait JoinStateWriter extends ChangelogStateWriter { self: SparkPl
   }
 }
 
-/** Plans a [[ChangelogJoin]]. */
-object PlanChangelogJoin {
-  def apply(
-      join: ChangelogJoin,
-      state: StatefulOperatorStateInfo,
-      left: SparkPlan,
-      right: SparkPlan): SparkPlan =
-    ChangelogJoinExec(
-      join.joinType,
-      JoinSideLayout(0, join.leftSide, join.left.output),
-      JoinSideLayout(1, join.rightSide, join.right.output),
-      join.matchesNull,
-      join.condition,
-      join.result,
-      Some(state),
-      left,
-      right)
-}
-
 /** The times at which records of a join's state expire: from then on no row of the other side can match. */
 private[join] final class JoinEntryTimes(layout: JoinLayout, bounds: Seq[JoinSideTimeBound])
     extends EntryTimes {

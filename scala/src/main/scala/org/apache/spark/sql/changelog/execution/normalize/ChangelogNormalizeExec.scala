@@ -13,6 +13,7 @@ import org.apache.spark.sql.execution.streaming.state.StateStore
 import org.apache.spark.sql.types.{BooleanType, StructType}
 
 import org.apache.spark.sql.changelog.execution._
+import org.apache.spark.sql.changelog.plans.UpsertFeed
 import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
 
 /**
@@ -35,7 +36,7 @@ case class ChangelogNormalizeExec(
     stateInfo: Option[StatefulOperatorStateInfo],
     child: SparkPlan)
     extends UnaryChangelogStateWriter {
-  import layout.{columns, key, sequence}
+  import layout.feed.{columns, key, sequence}
 
   override def shortName: String = "changelogNormalize"
 
@@ -113,30 +114,9 @@ case class ChangelogNormalizeExec(
  * {{{
  *   key    key columns          value  row, sequence, whether it is deleted
  * }}}
- *
- * @param key
- *   the columns that identify a row
- * @param sequence
- *   columns that order the changes of a key; empty for arrival order
- * @param position
- *   the arrival order within the batch, which breaks ties of the sequence
- * @param columns
- *   the columns of the table
- * @param kind
- *   the row kind of a change
- * @param unavailable
- *   the names of columns whose values a change did not send; NULL if it sent every column
- * @param hasSnapshot
- *   whether snapshot rows precede all changes, with positions below 0
  */
-final case class NormalizeLayout(
-    key: Seq[Attribute],
-    sequence: Seq[Attribute],
-    position: Attribute,
-    columns: Seq[Attribute],
-    kind: Attribute,
-    unavailable: Option[Attribute],
-    hasSnapshot: Boolean = false) {
+final case class NormalizeLayout(feed: UpsertFeed) {
+  import feed._
 
   def keySchema: StructType = StateColumns(key.map(column => column.name -> column.dataType))
 

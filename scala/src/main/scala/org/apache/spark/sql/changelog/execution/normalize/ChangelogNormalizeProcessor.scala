@@ -25,12 +25,12 @@ private[normalize] class ChangelogNormalizeProcessor(
     input: Seq[Attribute],
     store: StateStore,
     unmatched: UnmatchedRetractions) {
-  import layout.{columns, key, sequence}
+  import layout.feed.{columns, hasSnapshot, key, sequence}
 
   private val stored = layout.stored
   private val storedSequence = stored.slice(columns.size, columns.size + sequence.size)
   private val deletedOrdinal = stored.size - 1
-  private val kindOrdinal = RowKind.ordinal(Some(layout.kind), input)
+  private val kindOrdinal = RowKind.ordinal(Some(layout.feed.kind), input)
   private val kind = Literal(RowKind.Insert)
 
   private val keyOf = UnsafeProjection.create(key, input)
@@ -61,11 +61,11 @@ private[normalize] class ChangelogNormalizeProcessor(
   /** The number of changes older than the key's row before the batch, or in the snapshot. */
   var outdated: Long = 0
 
-  private val positionOrdinal = input.indexWhere(_.exprId == layout.position.exprId)
+  private val positionOrdinal = input.indexWhere(_.exprId == layout.feed.position.exprId)
   private var snapshotRows = 0
 
   private val unsent =
-    layout.unavailable.map(names => new UnsentValues(key, columns, names, input))
+    layout.feed.unavailable.map(names => new UnsentValues(key, columns, names, input))
 
   /** Processes the changes of a key. If values may be unsent, the changes must be sorted by age. */
   def process(changes: Iterator[InternalRow]): Unit = {
@@ -114,7 +114,7 @@ private[normalize] class ChangelogNormalizeProcessor(
    * snapshot.
    */
   private def noteSnapshot(change: InternalRow, numBefore: Int, stateKey: UnsafeRow): Unit =
-    if (layout.hasSnapshot && change.getLong(positionOrdinal) < 0) {
+    if (hasSnapshot && change.getLong(positionOrdinal) < 0) {
       snapshotRows += 1
       if (snapshotRows > 1)
         throw runtime("CHANGELOG_SNAPSHOT_KEY_REPEATED", "key" -> text(stateKey))
@@ -148,8 +148,7 @@ private[normalize] class ChangelogNormalizeProcessor(
     } else if (RowKind.retracts(newest.getByte(kindOrdinal))) {
       after = null
       // a row may be inserted and deleted in the same batch, and a snapshot may already lack the deleted row
-      if (!layout.hasSnapshot && !existedBefore && newest.getByte(
-          kindOrdinal) == RowKind.Delete) {
+      if (!hasSnapshot && !existedBefore && newest.getByte(kindOrdinal) == RowKind.Delete) {
         unmatched(1, text(stateKey))
       }
       if (sequence.nonEmpty) store.put(stateKey, tombstone(newest))

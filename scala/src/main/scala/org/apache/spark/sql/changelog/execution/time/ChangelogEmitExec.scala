@@ -154,13 +154,6 @@ private[time] object CloseTimes {
  * the last emission. All tasks decide equally, by the time of the batch. A rerun of the batch sees the same time.
  *
  * Spark also runs a batch without input when the next row is due.
- *
- * @param times
- *   event times of a row, each a timestamp. The row's time is the latest, ignoring NULL
- * @param delays
- *   the delay added to each event time, in ms
- * @param inOneTask
- *   whether one task emits all rows, for a total order
  */
 case class ChangelogEmitExec(
     emission: Emission,
@@ -168,7 +161,7 @@ case class ChangelogEmitExec(
     delays: Seq[Long],
     inOneTask: Boolean,
     placedBy: Seq[Attribute],
-    inputKind: Attribute,
+    inputKind: Option[Attribute],
     outputKind: Attribute,
     stateInfo: Option[StatefulOperatorStateInfo],
     child: SparkPlan)
@@ -181,14 +174,7 @@ case class ChangelogEmitExec(
       s"delays=${truncatedString(delays, "[", ", ", "]", maxFields)}, " +
       s"placedBy=${truncatedString(placedBy, "[", ", ", "]", maxFields)})"
 
-  override def columns: Seq[Attribute] =
-    RowKind.without(Some(inputKind), child.output)
-
   override protected def shuffledBy: Seq[Attribute] = if (inOneTask) Nil else placedBy
-
-  override def output: Seq[Attribute] = columns :+ outputKind
-
-  override def producedAttributes: AttributeSet = AttributeSet(outputKind)
 
   override protected def counters: Seq[(String, String)] =
     super.counters :+
@@ -221,7 +207,7 @@ case class ChangelogEmitExec(
     executeWithStore(child.execute()) { (store, changes) =>
       val rows = new TimedRows(columns, store)
       def held(timeOf: UnsafeRow => Long, late: Option[Long], due: Option[Long]) = new HeldRows(
-        netRows(Some(inputKind)),
+        netRows(),
         timeOf,
         rows,
         late,

@@ -56,13 +56,6 @@ case class ChangelogRowTtlExec(
     s"$nodeName(${Utils.msDurationToString(rowTtl)}, " +
       s"placedBy=${truncatedString(placedBy, "[", ", ", "]", maxFields)})"
 
-  override def columns: Seq[Attribute] =
-    RowKind.without(inputKind, child.output)
-
-  override def output: Seq[Attribute] = columns :+ outputKind
-
-  override def producedAttributes: AttributeSet = AttributeSet(outputKind)
-
   override protected def counters: Seq[(String, String)] =
     super.counters ++ Seq(
       ChangelogTemporalFilterExec.RowsExpired -> "number of rows deleted by the row TTL",
@@ -78,7 +71,7 @@ case class ChangelogRowTtlExec(
     val next = nextTime
     executeWithStore(child.execute()) { (store, rows) =>
       val changes = new RowTtlChanges(
-        netRows(inputKind),
+        netRows(),
         rowTtl,
         store,
         time,

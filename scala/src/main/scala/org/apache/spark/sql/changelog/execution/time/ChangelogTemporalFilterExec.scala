@@ -53,13 +53,6 @@ case class ChangelogTemporalFilterExec(
     s"$nodeName(${truncatedString(conditions, "[", ", ", "]", maxFields)}, " +
       s"placedBy=${truncatedString(placedBy, "[", ", ", "]", maxFields)})"
 
-  override def columns: Seq[Attribute] =
-    RowKind.without(inputKind, child.output)
-
-  override def output: Seq[Attribute] = columns :+ outputKind
-
-  override def producedAttributes: AttributeSet = AttributeSet(outputKind)
-
   override protected def counters: Seq[(String, String)] =
     super.counters ++ Seq(
       ChangelogTemporalFilterExec.RowsAppeared -> "number of rows that appeared as time passed",
@@ -73,7 +66,7 @@ case class ChangelogTemporalFilterExec(
     val next = nextTime
     executeWithStore(child.execute()) { (store, rows) =>
       val changes = new TemporalFilterChanges(
-        netRows(inputKind),
+        netRows(),
         RowTimes(conditions, columns),
         store,
         time,

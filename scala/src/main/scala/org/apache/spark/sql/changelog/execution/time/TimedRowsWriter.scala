@@ -32,12 +32,21 @@ private[time] trait TimedRowsWriter extends UnaryExecNode with ChangelogStateWri
   /** The columns of the shuffle; empty for a single partition. */
   protected def shuffledBy: Seq[Attribute] = placedBy
 
+  /** The row kind of the input, or None for an insert-only input. */
+  def inputKind: Option[Attribute]
+
+  /** The row kind of the result. */
+  def outputKind: Attribute
+
   /** The columns of a row, without its kind. */
-  def columns: Seq[Attribute]
+  final def columns: Seq[Attribute] = RowKind.without(inputKind, child.output)
+
+  override def output: Seq[Attribute] = columns :+ outputKind
+
+  override def producedAttributes: AttributeSet = AttributeSet(outputKind)
 
   /** Returns the net changes of a task. */
-  protected def netRows(kind: Option[Attribute]): NetRows =
-    new NetRows(columns, kind, placedBy, child.output)
+  protected def netRows(): NetRows = new NetRows(columns, inputKind, placedBy, child.output)
 
   /** The next time with work after the batch. */
   @transient protected lazy val nextTime: NextTime = {

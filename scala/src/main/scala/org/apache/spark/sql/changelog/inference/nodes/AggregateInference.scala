@@ -3,16 +3,15 @@
 
 package org.apache.spark.sql.changelog.inference.nodes
 
-import org.apache.spark.sql.catalyst.expressions.AttributeSet
 import org.apache.spark.sql.catalyst.expressions.aggregate._
-import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, LogicalPlan}
+import org.apache.spark.sql.catalyst.plans.logical.Aggregate
 import org.apache.spark.sql.internal.SQLConf
 
+import org.apache.spark.sql.changelog.ModifyKindSet
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.inference.times.EventTime
 import org.apache.spark.sql.changelog.inference.{AggregateForm, DescribeNode}
 import org.apache.spark.sql.changelog.plans.StateTable
-import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 
 /**
  * Infers the changes of an aggregate: a group appears with the first row, changes, and disappears
@@ -27,23 +26,15 @@ import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
  * In append mode, an aggregate by event time emits each group once, after the watermark closes
  * the group.
  */
-object AggregateInference extends NodeInference {
-  override def appliesTo(plan: LogicalPlan): Boolean = plan.isInstanceOf[Aggregate]
-
-  override def kinds(
-      plan: LogicalPlan,
-      inputs: Seq[InferredNode],
-      mode: OutputMode): ModifyKindSet = {
-    val agg = plan.asInstanceOf[Aggregate]
+object AggregateInference extends NodeInference[Aggregate] {
+  override def kinds(agg: Aggregate, inputs: NodeInputs): ModifyKindSet = {
     val input = inputs.head.kinds
-    if (emitsClosedGroups(agg, mode)) ModifyKindSet.InsertOnly
+    if (inputs.appends && eventTime(agg).isDefined) ModifyKindSet.InsertOnly
     else if (input.changesRows || AggregateForm.groupsSessions(agg)) ModifyKindSet.All
     else if (AggregateForm.calls(agg).isEmpty && agg.groupingExpressions.nonEmpty)
       ModifyKindSet.InsertOnly
     else ModifyKindSet.InsertUpdate
   }
-
-  override def objection(node: InferredNode, key: AttributeSet): Option[String] = None
 
   override def decide(node: InferredNode, demand: Demand): Decision = {
     val agg = node.plan.asInstanceOf[Aggregate]
@@ -51,10 +42,6 @@ object AggregateInference extends NodeInference {
     AggregateState(agg, AggregateForm.calls(agg), eventTime(agg), retracts)
       .decision(Seq(Demand.bothImagesFor(agg)), AggregateForm.waits(agg, node.kinds, retracts))
   }
-
-  /** Whether each group is emitted once, after the watermark passes the group. */
-  private def emitsClosedGroups(agg: Aggregate, mode: OutputMode): Boolean =
-    mode == OutputMode.Append && eventTime(agg).isDefined
 
   private def eventTime(agg: Aggregate): Option[String] =
     agg.groupingExpressions.flatMap(EventTime.columnOf).headOption
@@ -83,8 +70,7 @@ private[inference] final case class AggregateState(
     retracts: Boolean) {
 
   private val group = DescribeNode.groups(agg)
-  private val bound =
-    eventTime.map(column => s"watermark on $column").getOrElse(StateTable.unbounded)
+  private val bound = StateTable.boundedByWatermark(eventTime)
   private val distinct = argumentsOf(calls.filter(AggregateForm.keepsDistinct(_, retracts)))
   private val splits = SQLConf.get.getConf(ChangelogConf.DISTINCT_SPLIT_ENABLED)
   private val extrema =

@@ -8,11 +8,11 @@ import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
 import org.apache.spark.sql.types.TimestampType
 
+import org.apache.spark.sql.changelog.ModifyKindSet
 import org.apache.spark.sql.changelog.UpdateKind.OnlyUpdateAfter
 import org.apache.spark.sql.changelog.inference.times.EventTime
 import org.apache.spark.sql.changelog.inference.{DescribeNode, EquiJoin, InferenceErrors}
 import org.apache.spark.sql.changelog.plans.{LookupJoin, StateTable, TemporalJoin}
-import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 
 /**
  * Infers the changes of a join of two changelogs, or of a changelog with a static input.
@@ -28,7 +28,7 @@ import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
  * removal. The reverse, a join key that contains the side's key, is not enough: the remaining
  * columns of the join key may change.
  */
-object JoinInference extends NodeInference {
+object JoinInference extends NodeInference[Join] {
   override def appliesTo(plan: LogicalPlan): Boolean = plan match {
     case join: Join =>
       join.joinType match {
@@ -42,13 +42,9 @@ object JoinInference extends NodeInference {
   /** A row whose new version has fewer matches emits before images without after images. */
   override def pairsUpdates(node: InferredNode): Boolean = false
 
-  override def kinds(
-      plan: LogicalPlan,
-      inputs: Seq[InferredNode],
-      mode: OutputMode): ModifyKindSet = {
-    val join = plan.asInstanceOf[Join]
-    val (left, right) = (inputs(0), inputs(1))
-    if (inputs.exists(_.isStatic)) {
+  override def kinds(join: Join, inputs: NodeInputs): ModifyKindSet = {
+    val (left, right) = (inputs.nodes(0), inputs.nodes(1))
+    if (inputs.nodes.exists(_.isStatic)) {
       StaticSide.other(left, right).kinds
     } else {
       join.joinType match {
@@ -163,23 +159,16 @@ object JoinInference extends NodeInference {
  * differ from the batch query. The operator does not remember past matches, so it cannot retract
  * the pairs of a deleted left row. The left input must therefore be insert-only.
  */
-object LookupJoinInference extends NodeInference {
-  override def appliesTo(plan: LogicalPlan): Boolean = plan.isInstanceOf[LookupJoin]
-
-  override def kinds(
-      plan: LogicalPlan,
-      inputs: Seq[InferredNode],
-      mode: OutputMode): ModifyKindSet = {
+object LookupJoinInference extends NodeInference[LookupJoin] {
+  override def kinds(join: LookupJoin, inputs: NodeInputs): ModifyKindSet = {
     if (inputs.head.kinds.changesRows) {
       throw InferenceErrors.consumerCannotTakeChanges(
-        plan,
+        join,
         inputs.head,
         "For rows that follow the changes of the table, join with the table without lookup.")
     }
     ModifyKindSet.InsertOnly
   }
-
-  override def objection(node: InferredNode, key: AttributeSet): Option[String] = None
 
   override def decide(node: InferredNode, demand: Demand): Decision = {
     val join = node.plan.asInstanceOf[LookupJoin].toJoin
@@ -204,18 +193,12 @@ object LookupJoinInference extends NodeInference {
  * emitted after the watermark passes the row, because no version of its time can arrive later.
  * Append mode requires event times on both sides.
  */
-object TemporalJoinInference extends NodeInference {
-  override def appliesTo(plan: LogicalPlan): Boolean = plan.isInstanceOf[TemporalJoin]
-
+object TemporalJoinInference extends NodeInference[TemporalJoin] {
   override def pairsUpdates(node: InferredNode): Boolean = false
 
-  override def kinds(
-      plan: LogicalPlan,
-      inputs: Seq[InferredNode],
-      mode: OutputMode): ModifyKindSet = {
-    val join = plan.asInstanceOf[TemporalJoin]
-    val canWait = inputs.forall(_.kinds.isInsertOnly) && eventTimes(join).isDefined
-    if (mode == OutputMode.Append && canWait) ModifyKindSet.InsertOnly else ModifyKindSet.All
+  override def kinds(join: TemporalJoin, inputs: NodeInputs): ModifyKindSet = {
+    val canWait = inputs.nodes.forall(_.kinds.isInsertOnly) && eventTimes(join).isDefined
+    if (inputs.appends && canWait) ModifyKindSet.InsertOnly else ModifyKindSet.All
   }
 
   override def objection(node: InferredNode, key: AttributeSet): Option[String] =

@@ -3,6 +3,8 @@
 
 package org.apache.spark.sql.changelog.inference.nodes
 
+import scala.reflect.{ClassTag, classTag}
+
 import org.apache.spark.sql.catalyst.expressions.AttributeSet
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 
@@ -15,9 +17,9 @@ import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode, UpdateKind}
  * NodeInference: the rule of a kind of node. A rule derives the node's row kinds and demands from
  * the inputs.
  */
-trait NodeInference {
+abstract class NodeInference[P <: LogicalPlan: ClassTag] {
 
-  def appliesTo(plan: LogicalPlan): Boolean
+  def appliesTo(plan: LogicalPlan): Boolean = classTag[P].runtimeClass.isInstance(plan)
 
   /**
    * Whether the node forwards the changes of its input. An error about the changes then names the
@@ -26,13 +28,16 @@ trait NodeInference {
   def forwards: Boolean = false
 
   /** Returns the row kinds that the node emits. Fails for unsupported inputs. */
-  def kinds(plan: LogicalPlan, inputs: Seq[InferredNode], mode: OutputMode): ModifyKindSet
+  def kinds(plan: P, inputs: NodeInputs): ModifyKindSet
+
+  final def kindsOf(plan: LogicalPlan, inputs: NodeInputs): ModifyKindSet =
+    kinds(plan.asInstanceOf[P], inputs)
 
   /**
    * Returns the reason why the node cannot omit before images for a consumer that replaces rows
    * by `key`. `key` is an upsert key of the node. Called only for nodes with updates.
    */
-  def objection(node: InferredNode, key: AttributeSet): Option[String]
+  def objection(node: InferredNode, key: AttributeSet): Option[String] = None
 
   /**
    * Whether every before image comes with its after image. If not, a lone `-U` deletes a row and
@@ -45,6 +50,15 @@ trait NodeInference {
   def decide(node: InferredNode, demand: Demand): Decision
 }
 
+/** The inputs of a node, in a query with an output mode. */
+final case class NodeInputs(nodes: Seq[InferredNode], mode: OutputMode) {
+
+  def head: InferredNode = nodes.head
+
+  /** Whether the query emits inserts only, and waits for final rows. */
+  def appends: Boolean = mode == OutputMode.Append
+}
+
 /**
  * The properties of a node known on the way up, before the consumer is known.
  *
@@ -53,7 +67,7 @@ trait NodeInference {
  */
 final case class InferredNode(
     plan: LogicalPlan,
-    rule: NodeInference,
+    rule: NodeInference[_],
     kinds: ModifyKindSet,
     upsertKeys: Seq[AttributeSet],
     isStatic: Boolean,

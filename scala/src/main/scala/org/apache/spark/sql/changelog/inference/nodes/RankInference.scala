@@ -4,13 +4,12 @@
 package org.apache.spark.sql.changelog.inference.nodes
 
 import org.apache.spark.sql.catalyst.expressions.{Ascending, AttributeSet}
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 
 import org.apache.spark.sql.changelog.inference.keys.UpsertKeys
 import org.apache.spark.sql.changelog.inference.times.{EventTime, Monotonicity}
 import org.apache.spark.sql.changelog.inference.{AnnotatedPlan, DescribeNode, SpreadSingleTasks}
 import org.apache.spark.sql.changelog.plans.{Rank, RankFunction, RankStrategy, StateTable}
-import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode, UpdateKind}
+import org.apache.spark.sql.changelog.{ModifyKindSet, UpdateKind}
 
 /**
  * Infers the changes of a rank: the best rows of each partition.
@@ -32,16 +31,10 @@ import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode, UpdateKind}
  *   - retract: all rows are stored. Without a partition there are two levels, see
  *     [[SpreadSingleTasks]].
  */
-object RankInference extends NodeInference {
-  override def appliesTo(plan: LogicalPlan): Boolean = plan.isInstanceOf[Rank]
-
-  override def kinds(
-      plan: LogicalPlan,
-      inputs: Seq[InferredNode],
-      mode: OutputMode): ModifyKindSet = {
-    val rank = plan.asInstanceOf[Rank]
+object RankInference extends NodeInference[Rank] {
+  override def kinds(rank: Rank, inputs: NodeInputs): ModifyKindSet = {
     val staysFirst = inputs.head.kinds.isInsertOnly &&
-      (keepsFirstArrivals(rank) || mode == OutputMode.Append && keepsEarliest(rank).isDefined)
+      (keepsFirstArrivals(rank) || inputs.appends && keepsEarliest(rank).isDefined)
     if (staysFirst) ModifyKindSet.InsertOnly else ModifyKindSet.All
   }
 
@@ -124,11 +117,7 @@ object RankInference extends NodeInference {
     !input.kinds.isInsertOnly && updateFastKey(rank, input).isLeft
 
   private def partitionBound(rank: Rank): String =
-    rank.partitionBy
-      .flatMap(EventTime.columnOf)
-      .headOption
-      .map(column => s"watermark on $column")
-      .getOrElse(StateTable.unbounded)
+    StateTable.boundedByWatermark(rank.partitionBy.flatMap(EventTime.columnOf).headOption)
 
   /** Returns the chosen strategy of a rank. */
   def strategy(rank: Rank, node: AnnotatedPlan): RankStrategy = {

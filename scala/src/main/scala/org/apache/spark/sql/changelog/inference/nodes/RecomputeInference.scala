@@ -3,15 +3,15 @@
 
 package org.apache.spark.sql.changelog.inference.nodes
 
-import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet, Expression, PythonUDTF}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, PythonUDTF}
 import org.apache.spark.sql.catalyst.plans.logical._
 
+import org.apache.spark.sql.changelog.ModifyKindSet
 import org.apache.spark.sql.changelog.inference.times.EventTime
 import org.apache.spark.sql.changelog.inference.{
   BoundedWindow, DescribeNode, GroupedMap, InferenceErrors, RunningWindow, WindowStack
 }
 import org.apache.spark.sql.changelog.plans.{RecursiveQuery, StateTable}
-import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 
 /**
  * Infers the changes of nodes that compute over whole partitions: window functions and grouped
@@ -24,7 +24,7 @@ import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
  * group. Running window functions over insert-only input emit row by row, after the watermark
  * passes a row. Neither stores rows older than the watermark.
  */
-object RecomputeInference extends NodeInference {
+object RecomputeInference extends NodeInference[LogicalPlan] {
   private[inference] val RecomputeTouched = "recompute touched partitions"
 
   override def appliesTo(plan: LogicalPlan): Boolean = plan match {
@@ -32,18 +32,13 @@ object RecomputeInference extends NodeInference {
     case _ => false
   }
 
-  override def kinds(
-      plan: LogicalPlan,
-      inputs: Seq[InferredNode],
-      mode: OutputMode): ModifyKindSet = plan match {
-    case GroupedMap(map) if mode == OutputMode.Append && eventTime(map.groups).isDefined =>
+  override def kinds(plan: LogicalPlan, inputs: NodeInputs): ModifyKindSet = plan match {
+    case GroupedMap(map) if inputs.appends && eventTime(map.groups).isDefined =>
       ModifyKindSet.InsertOnly
-    case RunningWindow(_) if mode == OutputMode.Append && inputs.head.kinds.isInsertOnly =>
+    case RunningWindow(_) if inputs.appends && inputs.head.kinds.isInsertOnly =>
       ModifyKindSet.InsertOnly
     case _ => ModifyKindSet.All
   }
-
-  override def objection(node: InferredNode, key: AttributeSet): Option[String] = None
 
   override def decide(node: InferredNode, demand: Demand): Decision = node.plan match {
     case GroupedMap(map) if node.kinds.isInsertOnly =>
@@ -79,9 +74,7 @@ object RecomputeInference extends NodeInference {
 
   private def keepBuffers(window: Window, time: Attribute): Decision = {
     val partition = window.partitionSpec.map(DescribeNode.expression)
-    val bound = eventTime(Seq(window.partitionSpec))
-      .map(column => s"watermark on $column")
-      .getOrElse(StateTable.unbounded)
+    val bound = StateTable.boundedByWatermark(eventTime(Seq(window.partitionSpec)))
     Decision(
       Seq(Demand.nothing),
       Some("run through passed rows"),
@@ -100,9 +93,7 @@ object RecomputeInference extends NodeInference {
    *   the partitioning of each input's rows
    */
   private def keepRows(node: InferredNode, partitions: Seq[Seq[Expression]]): Decision = {
-    val bound = eventTime(partitions)
-      .map(column => s"watermark on $column")
-      .getOrElse(StateTable.unbounded)
+    val bound = StateTable.boundedByWatermark(eventTime(partitions))
     val row = if (partitions.size == 1) Seq("row") else Seq("side", "row")
     val key = partitions.head.map(DescribeNode.expression) ++ row
     Decision(
@@ -123,15 +114,8 @@ object RecomputeInference extends NodeInference {
  * The operator stores the rows of all inputs. If an input changes, the operator compares the
  * results over old and new rows.
  */
-object RecursionInference extends NodeInference {
-  override def appliesTo(plan: LogicalPlan): Boolean = plan.isInstanceOf[RecursiveQuery]
-
-  override def kinds(
-      plan: LogicalPlan,
-      inputs: Seq[InferredNode],
-      mode: OutputMode): ModifyKindSet = ModifyKindSet.All
-
-  override def objection(node: InferredNode, key: AttributeSet): Option[String] = None
+object RecursionInference extends NodeInference[RecursiveQuery] {
+  override def kinds(query: RecursiveQuery, inputs: NodeInputs): ModifyKindSet = ModifyKindSet.All
 
   override def decide(node: InferredNode, demand: Demand): Decision = Decision(
     node.children.map(_ => Demand.bothImagesFor(node.plan)),
@@ -144,7 +128,7 @@ object RecursionInference extends NodeInference {
  * Infers the changes of Spark's own stateful operators, and of functions over whole partitions.
  * Neither supports retractions, so they require insert-only input and emit inserts only.
  */
-object StockStatefulInference extends NodeInference {
+object StockStatefulInference extends NodeInference[LogicalPlan] {
   override def appliesTo(plan: LogicalPlan): Boolean = plan match {
     case _: FlatMapGroupsWithState | _: FlatMapGroupsInPandasWithState => true
     case _: TransformWithState | _: TransformWithStateInPySpark => true
@@ -155,11 +139,8 @@ object StockStatefulInference extends NodeInference {
     case _ => false
   }
 
-  override def kinds(
-      plan: LogicalPlan,
-      inputs: Seq[InferredNode],
-      mode: OutputMode): ModifyKindSet = {
-    inputs.find(_.kinds.changesRows).foreach { input =>
+  override def kinds(plan: LogicalPlan, inputs: NodeInputs): ModifyKindSet = {
+    inputs.nodes.find(_.kinds.changesRows).foreach { input =>
       throw InferenceErrors.consumerCannotTakeChanges(plan, input, advice(plan))
     }
     plan match {
@@ -191,8 +172,6 @@ object StockStatefulInference extends NodeInference {
    */
   private def readsTable(function: PythonUDTF): Boolean =
     function.tableArguments.exists(_.contains(true))
-
-  override def objection(node: InferredNode, key: AttributeSet): Option[String] = None
 
   override def decide(node: InferredNode, demand: Demand): Decision =
     Decision(node.children.map(_ => Demand.nothing))

@@ -21,22 +21,17 @@ import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
  * the consumer. Even if no operator needs before images, a repeated row must not be emitted
  * again, and a delete must carry the deleted row.
  */
-object SourceInference extends NodeInference {
+object SourceInference extends NodeInference[LogicalPlan] {
   override def appliesTo(plan: LogicalPlan): Boolean = plan match {
     case _: FromChangelog => true
     case leaf: LeafNode => leaf.isStreaming
     case _ => false
   }
 
-  override def kinds(
-      plan: LogicalPlan,
-      inputs: Seq[InferredNode],
-      mode: OutputMode): ModifyKindSet = plan match {
+  override def kinds(plan: LogicalPlan, inputs: NodeInputs): ModifyKindSet = plan match {
     case source: FromChangelog => source.produces
     case _ => ModifyKindSet.InsertOnly
   }
-
-  override def objection(node: InferredNode, key: AttributeSet): Option[String] = None
 
   override def decide(node: InferredNode, demand: Demand): Decision = {
     val decision = node.plan match {
@@ -76,15 +71,10 @@ object SourceInference extends NodeInference {
  * key, and the query is first asked to omit before images. If the query cannot omit them, the
  * root nets each batch by the key. In append mode an emitted row must never change.
  */
-object RootInference extends NodeInference {
-  override def appliesTo(plan: LogicalPlan): Boolean = plan.isInstanceOf[ToChangelog]
-
-  override def kinds(
-      plan: LogicalPlan,
-      inputs: Seq[InferredNode],
-      mode: OutputMode): ModifyKindSet = {
-    val (root, input) = (plan.asInstanceOf[ToChangelog], inputs.head)
-    if (mode == OutputMode.Append && input.kinds.changesRows) {
+object RootInference extends NodeInference[ToChangelog] {
+  override def kinds(root: ToChangelog, inputs: NodeInputs): ModifyKindSet = {
+    val input = inputs.head
+    if (inputs.appends && input.kinds.changesRows) {
       throw InferenceErrors.consumerCannotTakeChanges(
         root,
         input,
@@ -94,8 +84,6 @@ object RootInference extends NodeInference {
       inputDemand(root, input).on(input.kinds).kind == BeforeAndAfter && !input.pairsUpdates
     if (halvesArrive) ModifyKindSet.All else input.kinds
   }
-
-  override def objection(node: InferredNode, key: AttributeSet): Option[String] = None
 
   override def decide(node: InferredNode, demand: Demand): Decision =
     Decision(Seq(inputDemand(node.plan.asInstanceOf[ToChangelog], node.child)))

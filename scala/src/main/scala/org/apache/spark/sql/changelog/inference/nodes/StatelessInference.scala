@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet}
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
 
+import org.apache.spark.sql.changelog.ModifyKindSet
 import org.apache.spark.sql.changelog.UpdateKind.OnlyUpdateAfter
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.inference.DescribeNode
@@ -15,7 +16,6 @@ import org.apache.spark.sql.changelog.plans.{
   ChangelogStatic, CommitHistory, FromChangelog, KeyedVersions, RowTtl, TemporalFilter,
   ToChangelog
 }
-import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 
 /**
  * Infers the changes of stateless nodes, from each row to rows of an equal kind. Examples are
@@ -27,7 +27,7 @@ import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
  * row overtake each other. Here the changes of a batch are applied as a whole, so versions cannot
  * overtake each other.
  */
-object StatelessInference extends NodeInference {
+object StatelessInference extends NodeInference[LogicalPlan] {
   override def appliesTo(plan: LogicalPlan): Boolean = plan match {
     case generate: Generate => !StockStatefulInference.appliesTo(generate)
     case _: Project | _: Expand | _: EventTimeWatermark => true
@@ -50,10 +50,7 @@ object StatelessInference extends NodeInference {
     case _ => super.pairsUpdates(node)
   }
 
-  override def kinds(
-      plan: LogicalPlan,
-      inputs: Seq[InferredNode],
-      mode: OutputMode): ModifyKindSet = {
+  override def kinds(plan: LogicalPlan, inputs: NodeInputs): ModifyKindSet = {
     plan match {
       case versions: KeyedVersions => checkVersions(versions.key.init, inputs.head)
       case _ =>
@@ -96,7 +93,7 @@ object StatelessInference extends NodeInference {
  * alone would not notice the removal. The before image is therefore required, unless the
  * condition reads only the key. Both versions then give equal answers.
  */
-object FilterInference extends NodeInference {
+object FilterInference extends NodeInference[LogicalPlan] {
   override def appliesTo(plan: LogicalPlan): Boolean =
     plan.isInstanceOf[Filter] || plan.isInstanceOf[TypedFilter]
 
@@ -104,10 +101,7 @@ object FilterInference extends NodeInference {
 
   override def pairsUpdates(node: InferredNode): Boolean = false
 
-  override def kinds(
-      plan: LogicalPlan,
-      inputs: Seq[InferredNode],
-      mode: OutputMode): ModifyKindSet = inputs.head.kinds
+  override def kinds(plan: LogicalPlan, inputs: NodeInputs): ModifyKindSet = inputs.head.kinds
 
   override def objection(node: InferredNode, key: AttributeSet): Option[String] =
     node.plan match {
@@ -125,15 +119,11 @@ object FilterInference extends NodeInference {
  * Rows of two inputs may be equal in any columns. A union therefore has no upsert key, and no
  * consumer can omit before images. All inputs with updates receive the demand of the consumer.
  */
-object UnionInference extends NodeInference {
-  override def appliesTo(plan: LogicalPlan): Boolean = plan.isInstanceOf[Union]
-
+object UnionInference extends NodeInference[Union] {
   override def forwards: Boolean = true
 
-  override def kinds(
-      plan: LogicalPlan,
-      inputs: Seq[InferredNode],
-      mode: OutputMode): ModifyKindSet = inputs.map(_.kinds).reduce(_ union _)
+  override def kinds(union: Union, inputs: NodeInputs): ModifyKindSet =
+    inputs.nodes.map(_.kinds).reduce(_ union _)
 
   override def objection(node: InferredNode, key: AttributeSet): Option[String] =
     Some(s"${DescribeNode.node(node.plan)} has no key")
@@ -146,7 +136,7 @@ object UnionInference extends NodeInference {
  * Infers the changes of static plans, without a stream below. Spark computes a static plan as in
  * a batch query. Beside a changelog, the static rows are inserted once.
  */
-object StaticInference extends NodeInference {
+object StaticInference extends NodeInference[LogicalPlan] {
 
   /** Whether `plan` is static. Changes of a batch source form a static table. */
   def isStatic(plan: LogicalPlan): Boolean = isStatic(plan, plan.children.forall(isStatic))
@@ -164,12 +154,8 @@ object StaticInference extends NodeInference {
   override def appliesTo(plan: LogicalPlan): Boolean =
     plan.isInstanceOf[ChangelogStatic] || isStatic(plan)
 
-  override def kinds(
-      plan: LogicalPlan,
-      inputs: Seq[InferredNode],
-      mode: OutputMode): ModifyKindSet = ModifyKindSet.InsertOnly
-
-  override def objection(node: InferredNode, key: AttributeSet): Option[String] = None
+  override def kinds(plan: LogicalPlan, inputs: NodeInputs): ModifyKindSet =
+    ModifyKindSet.InsertOnly
 
   override def decide(node: InferredNode, demand: Demand): Decision = {
     val strategy = if (node.isStatic) "static" else "insert in the first batch"

@@ -24,17 +24,13 @@ import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
  * insert and delete, whatever the input does. With conditions that only become true, rows never
  * leave.
  */
-object TemporalFilterInference extends NodeInference {
-  override def appliesTo(plan: LogicalPlan): Boolean = plan.isInstanceOf[TemporalFilter]
+object TemporalFilterInference extends NodeInference[TemporalFilter] {
 
   /** The old version of a row may pass the filter while the new version does not. */
   override def pairsUpdates(node: InferredNode): Boolean = false
 
-  override def kinds(
-      plan: LogicalPlan,
-      inputs: Seq[InferredNode],
-      mode: OutputMode): ModifyKindSet = {
-    val conditions = plan.asInstanceOf[TemporalFilter].conditions
+  override def kinds(filter: TemporalFilter, inputs: NodeInputs): ModifyKindSet = {
+    val conditions = filter.conditions
     val deletes = !conditions.forall(TemporalCondition.onlyBecomesTrue)
     inputs.head.kinds.union(ModifyKindSet.InsertOnly.copy(delete = deletes))
   }
@@ -66,16 +62,12 @@ object TemporalFilterInference extends NodeInference {
 }
 
 /** Infers the changes of a row TTL: deletes of unchanged rows, whatever the input does. */
-object RowTtlInference extends NodeInference {
-  override def appliesTo(plan: LogicalPlan): Boolean = plan.isInstanceOf[RowTtl]
+object RowTtlInference extends NodeInference[RowTtl] {
 
   /** The old version of a row may have expired before the new version arrives. */
   override def pairsUpdates(node: InferredNode): Boolean = false
 
-  override def kinds(
-      plan: LogicalPlan,
-      inputs: Seq[InferredNode],
-      mode: OutputMode): ModifyKindSet =
+  override def kinds(hint: RowTtl, inputs: NodeInputs): ModifyKindSet =
     inputs.head.kinds.union(ModifyKindSet.InsertOnly.copy(delete = true))
 
   override def objection(node: InferredNode, key: AttributeSet): Option[String] =
@@ -97,17 +89,13 @@ object RowTtlInference extends NodeInference {
  * passes the event time and the row is final. With corrections, and with an interval, net changes
  * are emitted.
  */
-object EmitInference extends NodeInference {
-  override def appliesTo(plan: LogicalPlan): Boolean = plan.isInstanceOf[Emit]
+object EmitInference extends NodeInference[Emit] {
 
   /** The old version of a row may be emitted earlier than the new version. */
   override def pairsUpdates(node: InferredNode): Boolean = false
 
-  override def kinds(
-      plan: LogicalPlan,
-      inputs: Seq[InferredNode],
-      mode: OutputMode): ModifyKindSet = {
-    val emission = plan.asInstanceOf[Emit].emission
+  override def kinds(emit: Emit, inputs: NodeInputs): ModifyKindSet = {
+    val emission = emit.emission
     if (emission == Emission.OnClose(0) || inputs.head.kinds.isInsertOnly)
       ModifyKindSet.InsertOnly
     else ModifyKindSet.All
@@ -237,16 +225,11 @@ object EmitInference extends NodeInference {
  * Infers the changes of a history by commit: an update closes the interval of the old row and opens one for the new
  * row. The operator stores the current version of each key.
  */
-object HistoryInference extends NodeInference {
-  override def appliesTo(plan: LogicalPlan): Boolean = plan.isInstanceOf[CommitHistory]
-
+object HistoryInference extends NodeInference[CommitHistory] {
   override def pairsUpdates(node: InferredNode): Boolean = false
 
-  override def kinds(
-      plan: LogicalPlan,
-      inputs: Seq[InferredNode],
-      mode: OutputMode): ModifyKindSet = {
-    keyOf(plan.asInstanceOf[CommitHistory], inputs.head.upsertKeys)
+  override def kinds(history: CommitHistory, inputs: NodeInputs): ModifyKindSet = {
+    keyOf(history, inputs.head.upsertKeys)
     ModifyKindSet.All
   }
 

@@ -19,21 +19,15 @@ import org.apache.spark.sql.changelog.plans._
  *   +- rides  [I,UB,UA,D]                        +- rides  [I,UB,UA,D]
  * }}}
  */
-private[optimizer] object AggregateRewrite extends NodeRewrite {
+private[optimizer] object AggregateRewrite extends RewriteOf[Aggregate] {
 
-  override def isDefinedAt(node: AnnotatedPlan): Boolean = node.plan.isInstanceOf[Aggregate]
-
-  override def apply(
-      node: AnnotatedPlan,
-      inputs: Seq[LogicalPlan],
-      ids: OperatorIds): LogicalPlan = {
-    val aggregate = node.plan.asInstanceOf[Aggregate]
+  override protected def rewrite(aggregate: Aggregate, context: RewriteContext): LogicalPlan = {
+    import context.{ids, input, node}
     val calls = AggregateCalls(aggregate)
-    val inputKind = RowKind.find(inputs.head.output)
-    val distinctId =
-      if (calls.functions.exists(AggregateForm.keepsDistinct(_, inputKind.isDefined))) {
-        Some(ids.next())
-      } else None
+    val inputKind = context.inputKind
+    val keepsDistinct =
+      calls.functions.exists(AggregateForm.keepsDistinct(_, inputKind.isDefined))
+    val distinctId = Option.when(keepsDistinct)(ids.next())
     val rewritten = ChangelogAggregate(
       calls,
       inputKind,
@@ -42,8 +36,8 @@ private[optimizer] object AggregateRewrite extends NodeRewrite {
       RowKind.newAttribute(),
       ids.next(),
       distinctId,
-      inputs.head)
-    NodeRewrite.select(rewritten, aggregate.output, withKind = !node.mode.isInsertOnly)
+      input)
+    context.select(rewritten)
   }
 }
 
@@ -56,16 +50,10 @@ private[optimizer] object AggregateRewrite extends NodeRewrite {
  *                                                       +- rides  [I,UB,UA,D]
  * }}}
  */
-private[optimizer] object RankRewrite extends NodeRewrite {
+private[optimizer] object RankRewrite extends RewriteOf[Rank] {
 
-  override def isDefinedAt(node: AnnotatedPlan): Boolean = node.plan.isInstanceOf[Rank]
-
-  override def apply(
-      node: AnnotatedPlan,
-      inputs: Seq[LogicalPlan],
-      ids: OperatorIds): LogicalPlan = {
-    val rank = node.plan.asInstanceOf[Rank]
-    val input = inputs.head
+  override protected def rewrite(rank: Rank, context: RewriteContext): LogicalPlan = {
+    import context.{ids, input, node}
     val partition = rank.partitionBy match {
       case Seq(salt @ Salt(_, _)) =>
         Seq(Alias(salt, Salt.Name)(explicitMetadata = Some(Salt.metadata)))
@@ -88,7 +76,7 @@ private[optimizer] object RankRewrite extends NodeRewrite {
       RowKind.find(child.output))
     val rewritten =
       ChangelogRank(ranking, RowKind.newAttribute(), ids.next(), child)
-    NodeRewrite.select(rewritten, rank.output, withKind = !node.mode.isInsertOnly)
+    context.select(rewritten)
   }
 
   /**

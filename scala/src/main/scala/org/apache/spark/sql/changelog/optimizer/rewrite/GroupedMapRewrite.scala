@@ -48,14 +48,13 @@ private[optimizer] object GroupedMapRewrite extends NodeRewrite {
     case _ => mapOf(node.children.head)
   }
 
-  override def apply(
-      node: AnnotatedPlan,
-      inputs: Seq[LogicalPlan],
-      ids: OperatorIds): LogicalPlan = {
+  override def apply(context: RewriteContext): LogicalPlan = {
+    import context.{ids, input, node}
     val map = mapOf(node).plan
     val GroupedMap(grouped) = map
     val rows =
-      if (inputs.size == 1) ofOne(map, grouped, inputs.head) else ofTwo(map, grouped, inputs)
+      if (context.inputs.size == 1) ofOne(map, grouped, input)
+      else ofTwo(map, grouped, context.inputs)
     val waits = node.mode.isInsertOnly
     val replay = ChangelogReplay(
       rows.partition,

@@ -11,7 +11,6 @@ import org.apache.spark.sql.types.TimestampType
 
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.UpdateKind.{BeforeAndAfter, OnlyUpdateAfter}
-import org.apache.spark.sql.changelog.inference.AnnotatedPlan
 import org.apache.spark.sql.changelog.inference.nodes.HistoryInference
 import org.apache.spark.sql.changelog.microbatch.AssignStateInfo
 import org.apache.spark.sql.changelog.plans._
@@ -29,28 +28,19 @@ import org.apache.spark.sql.changelog.plans._
  *
  * The state holds the current version of each key. An interval without length is not emitted.
  */
-private[optimizer] object HistoryRewrite extends NodeRewrite {
+private[optimizer] object HistoryRewrite extends RewriteOf[CommitHistory] {
 
-  override def isDefinedAt(node: AnnotatedPlan): Boolean = node.plan.isInstanceOf[CommitHistory]
-
-  override def apply(
-      node: AnnotatedPlan,
-      inputs: Seq[LogicalPlan],
-      ids: OperatorIds): LogicalPlan = {
-    val history = node.plan.asInstanceOf[CommitHistory]
+  override protected def rewrite(history: CommitHistory, context: RewriteContext): LogicalPlan = {
+    import context.{ids, input, node}
     val rows = history.child.output
     val key = node.ordered(HistoryInference.keyOf(history, node.children.head.upsertKeys))
     val now = Literal(batchTime * 1000, TimestampType)
-    val netted = net(key, NodeRewrite.select(inputs.head, rows, withKind = true))
+    val netted = net(key, NodeRewrite.select(input, rows, withKind = true))
     val kind = RowKind.find(netted.output).get
     val from = Alias(now, "_from")()
     val position = Alias(Literal(0L), "_position")()
     val versions = ChangelogNormalize(
-      key,
-      sequence = Nil,
-      position.toAttribute,
-      rows :+ from.toAttribute,
-      kind,
+      UpsertFeed(key, sequence = Nil, position.toAttribute, rows :+ from.toAttribute, kind),
       BeforeAndAfter,
       RowKind.newAttribute(),
       ids.next(),

@@ -35,15 +35,13 @@ private[optimizer] object JoinRewrite extends NodeRewrite {
     case _ => false
   }
 
-  override def apply(
-      node: AnnotatedPlan,
-      inputs: Seq[LogicalPlan],
-      ids: OperatorIds): LogicalPlan = {
+  override def apply(context: RewriteContext): LogicalPlan = {
+    import context.{ids, node}
     val rewritten =
       if (node.children.exists(side => StaticInference.isStatic(side.plan))) {
-        lookUpStatic(node, inputs)
-      } else join(node, inputs, ids)
-    NodeRewrite.select(rewritten, node.plan.output, withKind = !node.mode.isInsertOnly)
+        lookUpStatic(node, context.inputs)
+      } else join(node, context.inputs, ids)
+    context.select(rewritten)
   }
 
   private def lookUpStatic(node: AnnotatedPlan, inputs: Seq[LogicalPlan]): LogicalPlan = {
@@ -207,17 +205,11 @@ private[rewrite] object SpreadRows {
  *                                                +- rates   [I]
  * }}}
  */
-private[optimizer] object TemporalJoinRewrite extends NodeRewrite {
+private[optimizer] object TemporalJoinRewrite extends RewriteOf[TemporalJoin] {
 
-  override def isDefinedAt(node: AnnotatedPlan): Boolean = node.plan.isInstanceOf[TemporalJoin]
-
-  override def apply(
-      node: AnnotatedPlan,
-      inputs: Seq[LogicalPlan],
-      ids: OperatorIds): LogicalPlan = {
-    val join = node.plan.asInstanceOf[TemporalJoin]
-    val (left, leftTime) = withTime(inputs(0), join.leftTime)
-    val (right, rightTime) = withTime(inputs(1), join.rightTime)
+  override protected def rewrite(join: TemporalJoin, context: RewriteContext): LogicalPlan = {
+    val (left, leftTime) = withTime(context.inputs(0), join.leftTime)
+    val (right, rightTime) = withTime(context.inputs(1), join.rightTime)
     def side(number: Int, key: Seq[Expression], time: Attribute, input: LogicalPlan) =
       TemporalSide(key.map(NodeRewrite.sameBytes), time, RowKind.find(input.output))
     val matching = TemporalMatching(
@@ -228,16 +220,16 @@ private[optimizer] object TemporalJoinRewrite extends NodeRewrite {
       join.ties,
       join.condition,
       isTimed = TemporalJoinInference.eventTimes(join).isDefined,
-      appends = node.mode.isInsertOnly)
+      appends = context.node.mode.isInsertOnly)
     val rewritten = ChangelogTemporalJoin(
       side(0, join.leftKey, leftTime, left),
       side(1, join.rightKey, rightTime, right),
       matching,
       RowKind.newAttribute(),
-      ids.next(),
+      context.ids.next(),
       left,
       right)
-    NodeRewrite.select(rewritten, join.output, withKind = !node.mode.isInsertOnly)
+    context.select(rewritten)
   }
 
   /** Returns a side with its time as a column. */

@@ -3,6 +3,8 @@
 
 package org.apache.spark.sql.changelog.optimizer.rewrite
 
+import scala.reflect.{ClassTag, classTag}
+
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.util.UnsafeRowUtils
@@ -57,7 +59,41 @@ private[optimizer] trait NodeRewrite {
   /** Returns the nodes whose rewritten plans are the inputs of the rewrite. */
   def inputs(node: AnnotatedPlan): Seq[AnnotatedPlan] = node.children
 
-  def apply(node: AnnotatedPlan, inputs: Seq[LogicalPlan], ids: OperatorIds): LogicalPlan
+  def apply(context: RewriteContext): LogicalPlan
+}
+
+/** Rewrites the nodes of one class. */
+private[optimizer] abstract class RewriteOf[P <: LogicalPlan: ClassTag] extends NodeRewrite {
+
+  final override def isDefinedAt(node: AnnotatedPlan): Boolean =
+    classTag[P].runtimeClass.isInstance(node.plan)
+
+  final override def apply(context: RewriteContext): LogicalPlan =
+    rewrite(context.node.plan.asInstanceOf[P], context)
+
+  protected def rewrite(plan: P, context: RewriteContext): LogicalPlan
+}
+
+/**
+ * A node to rewrite.
+ *
+ * @param inputs
+ *   the rewritten plans of [[NodeRewrite.inputs]]
+ */
+private[optimizer] final case class RewriteContext(
+    node: AnnotatedPlan,
+    inputs: Seq[LogicalPlan],
+    ids: OperatorIds) {
+
+  /** The first input. */
+  def input: LogicalPlan = inputs.head
+
+  /** The row kind of the first input, or None for an insert-only input. */
+  def inputKind: Option[Attribute] = RowKind.find(input.output)
+
+  /** Returns a rewritten plan with exactly the node's columns, and a row kind if rows change. */
+  def select(rewritten: LogicalPlan): LogicalPlan =
+    NodeRewrite.select(rewritten, node.plan.output, withKind = !node.mode.isInsertOnly)
 }
 
 private[optimizer] object NodeRewrite {
@@ -144,25 +180,21 @@ private[optimizer] object StatelessRewrite extends NodeRewrite {
 
   override def isDefinedAt(node: AnnotatedPlan): Boolean = true
 
-  override def apply(
-      node: AnnotatedPlan,
-      inputs: Seq[LogicalPlan],
-      ids: OperatorIds): LogicalPlan = {
-    val kind = inputs.headOption.flatMap(input => RowKind.find(input.output))
+  override def apply(context: RewriteContext): LogicalPlan = {
+    import context.{input, node}
+    val kind = context.inputs.headOption.flatMap(input => RowKind.find(input.output))
     node.plan match {
       case project: Project =>
-        Project(project.projectList ++ kind, inputs.head)
+        Project(project.projectList ++ kind, input)
       case expand: Expand =>
-        Expand(expand.projections.map(_ ++ kind), expand.output ++ kind, inputs.head)
+        Expand(expand.projections.map(_ ++ kind), expand.output ++ kind, input)
       case generate: Generate =>
-        generate.copy(
-          unrequiredChildIndex = droppedColumns(generate, inputs.head),
-          child = inputs.head)
+        generate.copy(unrequiredChildIndex = droppedColumns(generate, input), child = input)
       case metrics: CollectMetrics =>
         val measured = kind.fold(metrics.metrics)(SignedMetrics(metrics, _))
-        metrics.copy(metrics = measured, child = inputs.head)
-      case _: KeyedVersions => inputs.head
-      case other => other.withNewChildren(inputs)
+        metrics.copy(metrics = measured, child = input)
+      case _: KeyedVersions => input
+      case other => other.withNewChildren(context.inputs)
     }
   }
 
@@ -178,18 +210,13 @@ private[optimizer] object StatelessRewrite extends NodeRewrite {
  * Gives all inputs of a union equal columns. Rows of an insert-only input beside a changing one
  * are inserts.
  */
-private[optimizer] object UnionRewrite extends NodeRewrite {
+private[optimizer] object UnionRewrite extends RewriteOf[Union] {
 
-  override def isDefinedAt(node: AnnotatedPlan): Boolean = node.plan.isInstanceOf[Union]
-
-  override def apply(
-      node: AnnotatedPlan,
-      inputs: Seq[LogicalPlan],
-      ids: OperatorIds): LogicalPlan = {
-    val aligned = node.plan.children.zip(inputs).map { case (original, input) =>
-      NodeRewrite.select(input, original.output, withKind = !node.mode.isInsertOnly)
+  override protected def rewrite(union: Union, context: RewriteContext): LogicalPlan = {
+    val aligned = union.children.zip(context.inputs).map { case (original, input) =>
+      NodeRewrite.select(input, original.output, withKind = !context.node.mode.isInsertOnly)
     }
-    node.plan.withNewChildren(aligned)
+    union.withNewChildren(aligned)
   }
 }
 
@@ -201,8 +228,5 @@ private[optimizer] object StaticRewrite extends NodeRewrite {
 
   override def isDefinedAt(node: AnnotatedPlan): Boolean = StaticInference.appliesTo(node.plan)
 
-  override def apply(
-      node: AnnotatedPlan,
-      inputs: Seq[LogicalPlan],
-      ids: OperatorIds): LogicalPlan = node.plan
+  override def apply(context: RewriteContext): LogicalPlan = context.node.plan
 }

@@ -48,14 +48,12 @@ private[optimizer] object ReplayRewrite extends NodeRewrite {
     case _ => false
   }
 
-  override def apply(
-      node: AnnotatedPlan,
-      inputs: Seq[LogicalPlan],
-      ids: OperatorIds): LogicalPlan = {
+  override def apply(context: RewriteContext): LogicalPlan = {
+    import context.{ids, input, node}
     val aggregate = node.plan.asInstanceOf[Aggregate]
     val groups = this.groups(aggregate)
     val (sessions, others) = groups.partition(group => AggregateForm.isSession(group.original))
-    val rows = readColumns(aggregate, groups, inputs.head)
+    val rows = readColumns(aggregate, groups, input)
     val waits = AggregateForm.waitsForWatermark(node)
     val hasOpening = groups.isEmpty && !AggregateForm.callsPython(aggregate)
     val replay = ChangelogReplay(

@@ -66,7 +66,7 @@ private[optimizer] class RewriteNodes(
       case source: FromChangelog => Seq(source.child)
       case _ => rewrite.inputs(node).map(apply)
     }
-    val (rewritten, operatorIds) = ids.during(rewrite(marked(node), inputs, ids))
+    val (rewritten, operatorIds) = ids.during(rewrite(RewriteContext(marked(node), inputs, ids)))
     if (operatorIds.nonEmpty) {
       val last = rewritten.collectFirst { case operator: KeepsState => operator }
       val found = RewrittenNode(node, operatorIds, last.exists(KnownResult(node, _)))

@@ -35,18 +35,13 @@ import org.apache.spark.sql.changelog.sources.records.DeadLetters
  *
  * Rows of a snapshot have positions below the positions of changes.
  */
-private[optimizer] object SourceRewrite extends NodeRewrite {
+private[optimizer] object SourceRewrite extends RewriteOf[FromChangelog] {
 
   /** The observed metric with the number of rows skipped by `on_error => 'drop'`. */
   val DroppedRowsMetric = "numDroppedRows"
 
-  override def isDefinedAt(node: AnnotatedPlan): Boolean = node.plan.isInstanceOf[FromChangelog]
-
-  override def apply(
-      node: AnnotatedPlan,
-      inputs: Seq[LogicalPlan],
-      ids: OperatorIds): LogicalPlan = {
-    val source = node.plan.asInstanceOf[FromChangelog]
+  override protected def rewrite(source: FromChangelog, context: RewriteContext): LogicalPlan = {
+    import context.{ids, node}
     source.input match {
       case InputMode.Upsert => normalize(source, node, ids)
       case InputMode.Retract =>
@@ -141,18 +136,20 @@ private[optimizer] object SourceRewrite extends NodeRewrite {
       ids: OperatorIds): LogicalPlan = {
     val (rows, kind) = read(source, ids.nextSource())
     val position = arrival(source)
-    ChangelogNormalize(
+    val feed = UpsertFeed(
       source.key,
       source.sequence,
       position.toAttribute,
       source.output,
       kind.get,
+      source.unavailable,
+      source.snapshot.nonEmpty)
+    ChangelogNormalize(
+      feed,
       node.mode.updateKind,
       RowKind.newAttribute(),
       ids.next(),
-      Project(rows.output :+ position, rows),
-      source.unavailable,
-      source.snapshot.nonEmpty)
+      Project(rows.output :+ position, rows))
   }
 
   /** Returns the arrival position of a change. Rows of a snapshot have negative positions. */

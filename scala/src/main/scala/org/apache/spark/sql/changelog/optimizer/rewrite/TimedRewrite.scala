@@ -6,7 +6,6 @@ package org.apache.spark.sql.changelog.optimizer.rewrite
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Sort}
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.inference.AnnotatedPlan
 import org.apache.spark.sql.changelog.plans._
 
 /**
@@ -17,27 +16,18 @@ import org.apache.spark.sql.changelog.plans._
  *   +- events                               +- events
  * }}}
  */
-private[optimizer] object TemporalFilterRewrite extends NodeRewrite {
+private[optimizer] object TemporalFilterRewrite extends RewriteOf[TemporalFilter] {
 
-  override def isDefinedAt(node: AnnotatedPlan): Boolean = node.plan.isInstanceOf[TemporalFilter]
-
-  override def apply(
-      node: AnnotatedPlan,
-      inputs: Seq[LogicalPlan],
-      ids: OperatorIds): LogicalPlan = {
-    val filter = node.plan.asInstanceOf[TemporalFilter]
-    val input = inputs.head
+  override protected def rewrite(filter: TemporalFilter, context: RewriteContext): LogicalPlan = {
+    val inputKind = context.inputKind
     val rewritten = ChangelogTemporalFilter(
       filter.conditions,
-      NodeRewrite.placeOfRows(node),
-      RowKind.find(input.output),
+      NodeRewrite.placeOfRows(context.node),
+      inputKind,
       RowKind.newAttribute(),
-      ids.next(),
-      NodeRewrite.select(
-        input,
-        filter.child.output,
-        withKind = RowKind.find(input.output).isDefined))
-    NodeRewrite.select(rewritten, filter.output, withKind = !node.mode.isInsertOnly)
+      context.ids.next(),
+      NodeRewrite.select(context.input, filter.child.output, withKind = inputKind.isDefined))
+    context.select(rewritten)
   }
 }
 
@@ -49,23 +39,17 @@ private[optimizer] object TemporalFilterRewrite extends NodeRewrite {
  *   +- orders              +- orders
  * }}}
  */
-private[optimizer] object RowTtlRewrite extends NodeRewrite {
+private[optimizer] object RowTtlRewrite extends RewriteOf[RowTtl] {
 
-  override def isDefinedAt(node: AnnotatedPlan): Boolean = node.plan.isInstanceOf[RowTtl]
-
-  override def apply(
-      node: AnnotatedPlan,
-      inputs: Seq[LogicalPlan],
-      ids: OperatorIds): LogicalPlan = {
-    val hint = node.plan.asInstanceOf[RowTtl]
-    val inputKind = RowKind.find(inputs.head.output)
+  override protected def rewrite(hint: RowTtl, context: RewriteContext): LogicalPlan = {
+    val inputKind = context.inputKind
     val rewritten = ChangelogRowTtl(
       hint.ttl,
-      NodeRewrite.placeOfRows(node),
+      NodeRewrite.placeOfRows(context.node),
       inputKind,
       RowKind.newAttribute(),
-      ids.next(),
-      NodeRewrite.select(inputs.head, hint.child.output, withKind = inputKind.isDefined))
+      context.ids.next(),
+      NodeRewrite.select(context.input, hint.child.output, withKind = inputKind.isDefined))
     NodeRewrite.select(rewritten, hint.output, withKind = true)
   }
 }
@@ -78,27 +62,21 @@ private[optimizer] object RowTtlRewrite extends NodeRewrite {
  *   +- best of each window           +- best of each window         [I,UB,UA,D]
  * }}}
  */
-private[optimizer] object EmitRewrite extends NodeRewrite {
+private[optimizer] object EmitRewrite extends RewriteOf[Emit] {
 
-  override def isDefinedAt(node: AnnotatedPlan): Boolean = node.plan.isInstanceOf[Emit]
-
-  override def apply(
-      node: AnnotatedPlan,
-      inputs: Seq[LogicalPlan],
-      ids: OperatorIds): LogicalPlan = {
-    val emit = node.plan.asInstanceOf[Emit]
-    val rows = NodeRewrite.select(inputs.head, emit.child.output, withKind = true)
+  override protected def rewrite(emit: Emit, context: RewriteContext): LogicalPlan = {
+    val rows = NodeRewrite.select(context.input, emit.child.output, withKind = true)
     val rewritten = ChangelogEmit(
       emit.emission,
       emit.times,
       emit.delays,
       inOneTask = emit.order.nonEmpty,
-      NodeRewrite.placeOfRows(node),
-      RowKind.find(rows.output).get,
+      NodeRewrite.placeOfRows(context.node),
+      RowKind.find(rows.output),
       RowKind.newAttribute(),
-      ids.next(),
+      context.ids.next(),
       rows)
-    val emitted = NodeRewrite.select(rewritten, emit.output, withKind = !node.mode.isInsertOnly)
+    val emitted = context.select(rewritten)
     if (emit.order.isEmpty) emitted else Sort(emit.order, global = false, emitted)
   }
 }

@@ -47,15 +47,13 @@ private[optimizer] object WindowRewrite extends NodeRewrite {
   private def lowest(node: AnnotatedPlan): AnnotatedPlan =
     if (WindowStack.sharesRows(node.plan)) lowest(node.children.head) else node
 
-  override def apply(
-      node: AnnotatedPlan,
-      inputs: Seq[LogicalPlan],
-      ids: OperatorIds): LogicalPlan = {
+  override def apply(context: RewriteContext): LogicalPlan = {
+    import context.{ids, input, node}
     val windows = WindowStack(node.plan)
-    val partition = NodeRewrite.partitionColumns(windows.head.partitionSpec, inputs.head)
+    val partition = NodeRewrite.partitionColumns(windows.head.partitionSpec, input)
     val rows =
-      Project(inputs.head.output ++ partition.collect { case made: Alias => made }, inputs.head)
-    val stored = if (rows.output == inputs.head.output) inputs.head else rows
+      Project(input.output ++ partition.collect { case made: Alias => made }, input)
+    val stored = if (rows.output == input.output) input else rows
     val order = windows.head.orderSpec.filterNot(_.child.foldable)
     val computed = windows match {
       case Seq(window @ BoundedWindow(reach)) =>
@@ -63,7 +61,7 @@ private[optimizer] object WindowRewrite extends NodeRewrite {
           partition.map(_.toAttribute),
           order,
           reach,
-          RowKind.find(inputs.head.output),
+          context.inputKind,
           AttributeReference("_segment", IntegerType, nullable = false)(),
           RowKind.newAttribute(),
           ids.next(),
@@ -74,7 +72,7 @@ private[optimizer] object WindowRewrite extends NodeRewrite {
         val replay = ChangelogReplay(
           partition.map(_.toAttribute),
           order,
-          RowKind.find(inputs.head.output),
+          context.inputKind,
           RowKind.newAttribute(),
           ids.next(),
           stored)
@@ -132,15 +130,13 @@ private[optimizer] object RunningWindowRewrite extends NodeRewrite {
     case _ => false
   }
 
-  override def apply(
-      node: AnnotatedPlan,
-      inputs: Seq[LogicalPlan],
-      ids: OperatorIds): LogicalPlan = {
+  override def apply(context: RewriteContext): LogicalPlan = {
+    import context.{ids, input, node}
     val window = node.plan.asInstanceOf[Window]
     val RunningWindow(time) = window
-    val partition = NodeRewrite.partitionColumns(window.partitionSpec, inputs.head)
+    val partition = NodeRewrite.partitionColumns(window.partitionSpec, input)
     val made = partition.collect { case alias: Alias => alias }
-    val timed = Filter(IsNotNull(time), inputs.head)
+    val timed = Filter(IsNotNull(time), input)
     val held = hold(partition.map(_.toAttribute), time, ids, window) {
       if (made.isEmpty) timed else Project(timed.output ++ made, timed)
     }
@@ -223,22 +219,16 @@ private[optimizer] object RunningWindowRewrite extends NodeRewrite {
  * A version opens with a row outside all inputs: the recursion may have rows even if every input
  * is empty.
  */
-private[optimizer] object RecursionRewrite extends NodeRewrite {
+private[optimizer] object RecursionRewrite extends RewriteOf[RecursiveQuery] {
 
-  override def isDefinedAt(node: AnnotatedPlan): Boolean = node.plan.isInstanceOf[RecursiveQuery]
-
-  override def apply(
-      node: AnnotatedPlan,
-      inputs: Seq[LogicalPlan],
-      ids: OperatorIds): LogicalPlan = {
-    val query = node.plan.asInstanceOf[RecursiveQuery]
-    val rows = numbered(query.inputs, inputs)
+  override protected def rewrite(query: RecursiveQuery, context: RewriteContext): LogicalPlan = {
+    val rows = numbered(query.inputs, context.inputs)
     val replay = ChangelogReplay(
       partition = Nil,
       order = Nil,
       RowKind.find(rows.output),
       RowKind.newAttribute(),
-      ids.next(),
+      context.ids.next(),
       rows,
       opening = Some(AttributeReference("_opening", BooleanType, nullable = false)()))
     // Columns follow the number of the input.

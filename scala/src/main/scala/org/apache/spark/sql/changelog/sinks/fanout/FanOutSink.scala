@@ -12,7 +12,6 @@ import org.apache.spark.sql.sources.StreamSinkProvider
 import org.apache.spark.sql.streaming.OutputMode
 
 import org.apache.spark.sql.changelog.checkpoint.QueryOrigin
-import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.sinks.{
   ChangelogBatch, ChangelogSink, ChangelogSinkProvider, SinkInput, SinkOptions
 }
@@ -47,12 +46,8 @@ class FanOutSink(session: SparkSession, options: SinkOptions)
         sinks.createSink(session.sqlContext, own, Nil, OutputMode.Append())
     }
     made.collect { case sink: ChangelogSink => sink }.getOrElse {
-      throw analysis(
-        "CHANGELOG_SINK_OPTION_INVALID",
-        "sink" -> format,
-        "option" -> s"$name.format",
-        "value" -> wanted,
-        "expected" -> s"one of ${ChangelogSinkProvider.formats.filter(_ != format).mkString(", ")} is expected")
+      val formats = ChangelogSinkProvider.formats.filter(_ != format).mkString(", ")
+      throw options.invalid(s"$name.format", s"one of $formats is expected")
     }
   }
 
@@ -68,4 +63,10 @@ class FanOutSink(session: SparkSession, options: SinkOptions)
       sinks.foreach(sink => sink.write(batch.copy(input = batch.input.copy(sink = sink.format))))
     } finally batch.changes.unpersist()
   }
+}
+
+/** `writeStream.format("changelog-fanout")`: writes each batch to several sinks. */
+class FanOutSinkProvider extends ChangelogSinkProvider("changelog-fanout") {
+  override protected def sink(session: SparkSession, options: SinkOptions): ChangelogSink =
+    new FanOutSink(session, options)
 }

@@ -11,7 +11,6 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.functions.{col, lit}
 import org.apache.spark.sql.{DataFrame => AnyDataFrame}
 
-import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.sinks.{
   ChangelogBatch, ChangelogSink, ChangelogSinkProvider, SinkInput, SinkOptions
 }
@@ -53,12 +52,9 @@ class FunctionSink(options: SinkOptions) extends ChangelogSink(options.format) {
     options.required("function", "the name of a registered function is needed")
   private val function = functions.getOrElse(
     registered,
-    throw analysis(
-      "CHANGELOG_SINK_OPTION_INVALID",
-      "sink" -> format,
-      "option" -> "function",
-      "value" -> registered,
-      "expected" -> s"one of the registered functions (${named(functions.keys)}) is expected"))
+    throw options.invalid(
+      "function",
+      s"one of the registered functions (${named(functions.keys)}) is expected"))
 
   override protected def targetName: String = registered
 

@@ -3,7 +3,9 @@
 
 package org.apache.spark.sql.changelog.sinks.jdbc
 
+import java.nio.charset.StandardCharsets.UTF_8
 import java.sql.{Connection, SQLException, Types}
+import java.time.{Instant, LocalDate, LocalDateTime, ZoneOffset}
 import java.util.Locale
 
 import scala.util.control.NonFatal
@@ -12,7 +14,7 @@ import org.apache.spark.sql.jdbc.{JdbcDialect, JdbcDialects}
 import org.apache.spark.sql.types._
 
 import org.apache.spark.sql.changelog.compat.JdbcTable
-import org.apache.spark.sql.changelog.errors.ChangelogErrors.runtime
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.{analysis, runtime}
 import org.apache.spark.sql.changelog.errors.{ChangelogRuntimeException, Credentials}
 
 /**
@@ -125,5 +127,115 @@ object DatabaseSyntax {
     // Spark has no MariaDB dialect, and MariaDB's SQL resembles MySQL's.
     case "mariadb" => new MySQLSyntax(JdbcDialects.get("jdbc:mysql:"))
     case _ => new DatabaseSyntax(JdbcDialects.get(url))
+  }
+}
+
+/** The SQL of PostgreSQL and compatible databases. */
+class PostgresSyntax(dialect: JdbcDialect) extends DatabaseSyntax(dialect) {
+  import PostgresSyntax._
+
+  override def onConflict(key: Seq[String], others: Seq[String]): Option[String] = {
+    val action =
+      if (others.isEmpty) "NOTHING"
+      else
+        others.map(c => s"${quote(c)} = EXCLUDED.${quote(c)}").mkString("UPDATE SET ", ", ", "")
+    Some(s"ON CONFLICT (${key.map(quote).mkString(", ")}) DO $action")
+  }
+
+  override def sessionStatement: Option[String] = Some("SET TIME ZONE 'UTC'")
+
+  /** Allows texts in columns of JSON, UUID or an enumeration. */
+  override def textType: Int = Types.OTHER
+
+  override def limitOf(value: Any): Option[String] = value match {
+    case at: Instant => limitOf(LocalDateTime.ofInstant(at, ZoneOffset.UTC))
+    case time: LocalDateTime if time.isBefore(FirstDay.atStartOfDay) =>
+      Some(s"times from $FirstDay on")
+    case day: LocalDate if day.isBefore(FirstDay) => Some(s"days from $FirstDay on")
+    case text: String if text.indexOf(0) >= 0 => Some("texts without the character U+0000")
+    case elements: collection.Seq[_] => elements.flatMap(limitOf).headOption
+    case _ => None
+  }
+
+  /** Rejects long names, because PostgreSQL silently truncates them. */
+  override def createTable(
+      connection: Connection,
+      table: JdbcTable,
+      schema: StructType,
+      key: Seq[String]): Unit = {
+    schema.fieldNames.find(_.getBytes(UTF_8).length > LongestName).foreach { column =>
+      throw analysis(
+        "CHANGELOG_SINK_NAME_TOO_LONG",
+        "sink" -> "changelog-jdbc",
+        "table" -> table.name,
+        "column" -> column,
+        "longest" -> LongestName)
+    }
+    super.createTable(connection, table, schema, key)
+  }
+
+  /** Texts of any length can be a key. */
+  override protected def columnType(
+      connection: Connection,
+      dataType: DataType,
+      inKey: Boolean): Option[String] = None
+}
+
+private object PostgresSyntax {
+
+  /** In bytes. */
+  private val LongestName = 63
+
+  /** 4714-11-24 BC. */
+  private val FirstDay = LocalDate.of(-4713, 11, 24)
+}
+
+/**
+ * The SQL of MySQL and MariaDB.
+ *
+ * In a new table, columns hold long texts and full fractions of a second. The database's defaults
+ * do not. Texts in a key are compared by bytes, as in Spark.
+ */
+class MySQLSyntax(dialect: JdbcDialect) extends DatabaseSyntax(dialect) {
+
+  // MariaDB does not support a row alias, so the clause uses VALUES().
+  override def onConflict(key: Seq[String], others: Seq[String]): Option[String] = {
+    val assigned = if (others.isEmpty) key.take(1) else others
+    val actions = assigned.map(c => s"${quote(c)} = VALUES(${quote(c)})")
+    Some(s"ON DUPLICATE KEY UPDATE ${actions.mkString(", ")}")
+  }
+
+  /** A server without strict mode would truncate values, even in keys. */
+  override def sessionStatement: Option[String] = Some(
+    "SET time_zone = '+00:00', sql_mode = CONCAT(@@sql_mode, ',STRICT_ALL_TABLES')")
+
+  override def limitOf(value: Any): Option[String] = value match {
+    case at: Instant => limitOf(LocalDateTime.ofInstant(at, ZoneOffset.UTC))
+    case time: LocalDateTime => limitOf(time.toLocalDate)
+    case day: LocalDate if day.getYear < 0 || day.getYear > 9999 => Some("years from 0 to 9999")
+    case number: Double if number.isNaN || number.isInfinite => Some("finite numbers")
+    case number: Float if number.isNaN || number.isInfinite => Some("finite numbers")
+    case _ => None
+  }
+
+  override protected def columnType(
+      connection: Connection,
+      dataType: DataType,
+      inKey: Boolean): Option[String] = dataType match {
+    case _: StringType if inKey =>
+      val collation =
+        if (isMariaDB(connection)) "utf8mb4_nopad_bin" else "utf8mb4_0900_bin"
+      Some(s"VARCHAR(255) CHARACTER SET utf8mb4 COLLATE $collation")
+    case _: StringType => Some("LONGTEXT CHARACTER SET utf8mb4")
+    case BinaryType => Some(if (inKey) "VARBINARY(255)" else "LONGBLOB")
+    // TIMESTAMP ends in 2038.
+    case TimestampType | TimestampNTZType => Some("DATETIME(6)")
+    case _ => None
+  }
+
+  private def isMariaDB(connection: Connection): Boolean = {
+    val metadata = connection.getMetaData
+    Seq(metadata.getDatabaseProductName, metadata.getDatabaseProductVersion)
+      .exists(_.toLowerCase.contains("mariadb"))
   }
 }

@@ -8,12 +8,12 @@ import java.nio.charset.StandardCharsets.UTF_8
 import scala.util.control.NonFatal
 
 import org.apache.spark.sql.Column
+import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.functions._
 
-import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.sinks.ChangelogBatch._
 import org.apache.spark.sql.changelog.sinks.{
-  ChangelogBatch, ChangelogSink, SinkInput, SinkOptions
+  ChangelogBatch, ChangelogSink, ChangelogSinkProvider, SinkInput, SinkOptions
 }
 import org.apache.spark.sql.changelog.sources.KafkaBrokers
 
@@ -39,12 +39,7 @@ class KafkaSink(options: SinkOptions) extends ChangelogSink(options.format) {
   private val topic = options.required("topic", "the name of the topic is needed")
   private val valueFormat = options.get(ValueFormat).getOrElse(Json)
   if (!Set(Json, DebeziumJson).contains(valueFormat)) {
-    throw analysis(
-      "CHANGELOG_SINK_OPTION_INVALID",
-      "sink" -> format,
-      "option" -> ValueFormat,
-      "value" -> valueFormat,
-      "expected" -> s"$Json or $DebeziumJson is expected")
+    throw options.invalid(ValueFormat, s"$Json or $DebeziumJson is expected")
   }
   private val partitions =
     options.get("numPartitions").map(_ => options.count("numPartitions", 1))
@@ -59,12 +54,9 @@ class KafkaSink(options: SinkOptions) extends ChangelogSink(options.format) {
   override protected def check(input: SinkInput): Unit = {
     input.key(options.key)
     if (valueFormat == DebeziumJson && input.lacksBeforeImages) {
-      throw analysis(
-        "CHANGELOG_SINK_OPTION_INVALID",
-        "sink" -> format,
-        "option" -> ValueFormat,
-        "value" -> valueFormat,
-        "expected" -> "the format needs before images: use mode => 'retract' of to_changelog")
+      throw options.invalid(
+        ValueFormat,
+        "the format needs before images: use mode => 'retract' of to_changelog")
     }
   }
 
@@ -128,4 +120,13 @@ object KafkaSink {
   private val ValueFormat = "value.format"
   private val Json = "json"
   private val DebeziumJson = "debezium-json"
+}
+
+/**
+ * `writeStream.format("changelog-kafka")`: writes the newest row of each key, or the changes of
+ * rows, to a topic.
+ */
+class KafkaSinkProvider extends ChangelogSinkProvider("changelog-kafka") {
+  override protected def sink(session: SparkSession, options: SinkOptions): ChangelogSink =
+    new KafkaSink(options)
 }

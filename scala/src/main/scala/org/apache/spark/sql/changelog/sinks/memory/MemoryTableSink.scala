@@ -3,6 +3,9 @@
 
 package org.apache.spark.sql.changelog.sinks.memory
 
+import scala.collection.mutable
+import scala.jdk.CollectionConverters._
+
 import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.Row
@@ -11,13 +14,13 @@ import org.apache.spark.sql.catalyst.encoders.ExpressionEncoder
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.util.quoteIfNeeded
 import org.apache.spark.sql.classic.{Dataset, SparkSession}
-import org.apache.spark.sql.execution.streaming.sources.MemoryPlan
+import org.apache.spark.sql.execution.streaming.sources.{MemoryPlan, MemorySink}
 
 import org.apache.spark.sql.changelog.checkpoint.BatchLogs
 import org.apache.spark.sql.changelog.compat.SparkRules
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.runtime
 import org.apache.spark.sql.changelog.sinks.{
-  ChangelogBatch, ChangelogSink, SinkInput, SinkOptions
+  ChangelogBatch, ChangelogSink, ChangelogSinkProvider, SinkInput, SinkOptions
 }
 
 /**
@@ -120,4 +123,68 @@ class MemoryTableSink(session: SparkSession, options: SinkOptions)
       .ofRows(session, MemoryPlan(rows, columns))
       .createOrReplaceTempView(quoteIfNeeded(view))
   }
+}
+
+/**
+ * The current rows of a query, in the form of Spark's memory sink.
+ *
+ * A reader sees the rows after one complete batch.
+ */
+class CurrentRows extends MemorySink {
+  private val rows = mutable.LinkedHashMap.empty[UnsafeRow, CurrentRows.Counted]
+  private var written: Option[(String, Long)] = None
+
+  /** Returns the query and the number of the last applied batch. */
+  def lastBatch: Option[(String, Long)] = synchronized(written)
+
+  override def allData: Seq[Row] = synchronized {
+    rows.values.flatMap(counted => Iterator.fill(counted.count)(counted.row)).toIndexedSeq
+  }
+
+  /** Adds and subtracts rows. A row is repeated by its count. */
+  def count(queryId: String, batchId: Long, changes: Iterator[(UnsafeRow, Row, Int)]): Unit =
+    apply(queryId, batchId) {
+      changes.foreach { case (key, row, sign) =>
+        val count = rows.get(key).map(_.count).getOrElse(0) + sign
+        if (count == 0) rows -= key else rows(key) = CurrentRows.Counted(row, count)
+      }
+    }
+
+  /** Replaces or deletes the rows of keys. */
+  def replace(queryId: String, batchId: Long, changes: Iterator[(UnsafeRow, Option[Row])]): Unit =
+    apply(queryId, batchId) {
+      changes.foreach {
+        case (key, Some(row)) => rows(key) = CurrentRows.Counted(row, 1)
+        case (key, None) => rows -= key
+      }
+    }
+
+  private def apply(queryId: String, batchId: Long)(body: => Unit): Unit = synchronized {
+    if (!written.contains((queryId, batchId))) {
+      body
+      written = Some((queryId, batchId))
+    }
+  }
+}
+
+object CurrentRows {
+  private case class Counted(row: Row, count: Int)
+
+  /** The rows by name, for a restarted query. */
+  private val tables = new java.util.concurrent.ConcurrentHashMap[String, CurrentRows]().asScala
+
+  def named(name: String): CurrentRows = tables.getOrElseUpdate(name, new CurrentRows)
+
+  /** Deletes the rows of a name. */
+  def reset(name: String): CurrentRows = {
+    val empty = new CurrentRows
+    tables.put(name, empty)
+    empty
+  }
+}
+
+/** `writeStream.format("changelog-memory")`: keeps the rows of the query as a temporary view. */
+class MemoryTableProvider extends ChangelogSinkProvider("changelog-memory") {
+  override protected def sink(session: SparkSession, options: SinkOptions): ChangelogSink =
+    new MemoryTableSink(session, options)
 }

@@ -19,7 +19,7 @@ import org.apache.spark.sql.changelog.connectors.iceberg.IcebergCommits
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.sinks.ChangelogBatch._
 import org.apache.spark.sql.changelog.sinks.{
-  ChangelogBatch, ChangelogSink, SinkInput, SinkOptions
+  ChangelogBatch, ChangelogSink, ChangelogSinkProvider, SinkInput, SinkOptions
 }
 import org.apache.spark.sql.changelog.sources.tables.RowDelta
 
@@ -47,12 +47,7 @@ class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
       CatalystSqlParser.parseMultipartIdentifier(name).map(quoteIfNeeded).mkString(".")
     case (None, Some(path)) => s"$provider.${quoteIdentifier(path)}"
     case _ =>
-      throw analysis(
-        "CHANGELOG_SINK_OPTION_INVALID",
-        "sink" -> format,
-        "option" -> "table",
-        "value" -> "not set",
-        "expected" -> "either a table or a path is needed")
+      throw options.invalid("table", "either a table or a path is needed")
   }
   private val createsTable = options.boolean("createTable", default = false)
   private val countsRows = options.boolean("countRows", default = false)
@@ -216,4 +211,10 @@ class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
 
 object TableSink {
   private val There = "_changelog_there"
+}
+
+/** `writeStream.format("changelog-table")`: keeps a table current that supports MERGE. */
+class TableSinkProvider extends ChangelogSinkProvider("changelog-table") {
+  override protected def sink(session: SparkSession, options: SinkOptions): ChangelogSink =
+    new TableSink(options)
 }

@@ -3,17 +3,22 @@
 
 package org.apache.spark.sql.changelog.sources.tables
 
-import org.apache.spark.sql.catalyst.expressions.{Alias, Literal}
-import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project}
-import org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes
+import org.apache.hadoop.fs.Path
+
+import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, Cast, Literal}
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.catalyst.types.DataTypeUtils.{fromAttributes, toAttributes}
 import org.apache.spark.sql.classic.{Dataset, SparkSession}
-import org.apache.spark.sql.connector.read.streaming.{Offset => AnyOffset, ReadLimit}
-import org.apache.spark.sql.execution.streaming.Offset
-import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.connector.read.streaming.{
+  Offset => AnyOffset, ReadLimit, SparkDataStream
+}
+import org.apache.spark.sql.execution.streaming.{Offset, Source}
+import org.apache.spark.sql.types.{StringType, StructType}
 import org.apache.spark.sql.{AnalysisException, DataFrame => AnyDataFrame}
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.sources.LatestOffsetSource
+import org.apache.spark.sql.changelog.sources.{LatestOffsetProvider, LatestOffsetSource}
 
 /**
  * TableSource: streams the changes of a table between versions. The first batch has all rows.
@@ -70,4 +75,84 @@ private[tables] class TableSource(
     case version: TableVersion => version
     case other => TableVersion.parse(other.json)
   }
+}
+
+/**
+ * TableSourceProvider: the streaming source `changelog-table-changes`, by which views follow tables. The source has two
+ * options:
+ *   - `table`: the table's name.
+ *   - `by`: `copy` to compare all rows with a copy, `changes` to read the changes from the catalog, or `snapshots` to
+ *     compare snapshots of an Iceberg table. By default, the table's format decides.
+ */
+class TableSourceProvider extends LatestOffsetProvider(FollowedTables.SourceName) {
+
+  override protected def schemaOf(
+      session: SparkSession,
+      options: Map[String, String]): StructType =
+    schemaOf(session, FollowedTables.open(session, options, new Path("none")))
+
+  override protected def source(
+      session: SparkSession,
+      options: Map[String, String],
+      folder: Path): Source = {
+    val table = FollowedTables.open(session, options, folder)
+    new TableSource(session, table, schemaOf(session, table))
+  }
+
+  private def schemaOf(session: SparkSession, table: FollowedTable): StructType = {
+    val columns = fromAttributes(FollowedTables.lookUp(session, table.name).output)
+    if (table.tracksOnlyInserts) columns
+    else columns.add(RowKind.ChangeTypeColumnName, StringType, nullable = false)
+  }
+}
+
+/**
+ * TableRows: a batch of a table's rows, read when the batch is optimized. Spark also asks a source for batches that
+ * never run. After optimization, unused columns are not read.
+ *
+ * @param read
+ *   returns the rows as a batch plan
+ */
+case class TableRows(
+    override val output: Seq[Attribute],
+    read: () => LogicalPlan,
+    stream: Option[SparkDataStream] = None)
+    extends LeafNode
+    with StreamSourceAwareLogicalPlan {
+
+  override def isStreaming: Boolean = true
+
+  override def withStream(stream: SparkDataStream): TableRows = copy(stream = Some(stream))
+
+  override def getStream: Option[SparkDataStream] = stream
+
+  override def computeStats(): Statistics = Statistics(conf.defaultSizeInBytes)
+
+  override def simpleString(maxFields: Int): String =
+    s"TableRows ${output.mkString("[", ", ", "]")}"
+
+  /** Returns the rows as a batch plan. */
+  def asBatchPlan: LogicalPlan = {
+    val rows = stream.foldLeft(read()) { (plan, stream) =>
+      plan.transformUp { case leaf: StreamSourceAwareLogicalPlan => leaf.withStream(stream) }
+    }
+    Project(
+      output.zip(rows.output).map { case (column, found) =>
+        // The comments of nested fields may have changed.
+        val isSame = found.dataType == column.dataType
+        val value = if (isSame) found else Cast(found, column.dataType)
+        Alias(value, column.name)(exprId = column.exprId)
+      },
+      rows)
+  }
+}
+
+/**
+ * ReadTableRows: replaces [[TableRows]] by the rows of the batch, before optimization, and before sources move into
+ * subqueries.
+ */
+object ReadTableRows extends Rule[LogicalPlan] {
+  override def apply(plan: LogicalPlan): LogicalPlan =
+    if (!plan.exists(_.isInstanceOf[TableRows])) plan
+    else plan.transformUp { case rows: TableRows => rows.asBatchPlan }
 }
