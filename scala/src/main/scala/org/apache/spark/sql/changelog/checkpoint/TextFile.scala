@@ -130,7 +130,9 @@ object QueryOrigin {
   val Place = "changelog/forked-from.json"
 
   def read(checkpoint: Path, hadoopConf: Configuration): Seq[QueryOrigin] =
-    file(checkpoint, hadoopConf).find().fold(Seq.empty[QueryOrigin])(Serialization.read(_))
+    file(checkpoint, hadoopConf)
+      .find()
+      .fold(Seq.empty[QueryOrigin])(Serialization.read[Seq[QueryOrigin]](_))
 
   def write(checkpoint: Path, hadoopConf: Configuration, queries: Seq[QueryOrigin]): Unit =
     file(checkpoint, hadoopConf).write(Serialization.write(queries))

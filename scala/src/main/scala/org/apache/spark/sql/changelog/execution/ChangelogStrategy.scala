@@ -16,7 +16,9 @@ import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.execution.aggregate.PlanChangelogAggregate
 import org.apache.spark.sql.changelog.execution.consolidate.ChangelogConsolidateExec
-import org.apache.spark.sql.changelog.execution.join.temporal.PlanChangelogTemporalJoin
+import org.apache.spark.sql.changelog.execution.join.temporal.{
+  ChangelogTemporalJoinExec, TemporalJoinLayout
+}
 import org.apache.spark.sql.changelog.execution.join.{
   ChangelogJoinExec, ChangelogPointLookupExec, JoinSideLayout, LookupLimits
 }
@@ -129,8 +131,10 @@ class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
         planLater(join.right)) :: Nil
 
     case join: ChangelogTemporalJoin =>
-      val state = stateOf(join.operatorId, join.leftSide.key)
-      PlanChangelogTemporalJoin(join, state, planLater(join.left), planLater(join.right)) :: Nil
+      val state = Some(stateOf(join.operatorId, join.leftSide.key))
+      val (left, right) = (planLater(join.left), planLater(join.right))
+      val layout = TemporalJoinLayout(join)
+      ChangelogTemporalJoinExec(layout, join.matching, join.outputKind, state, left, right) :: Nil
 
     case ChangelogTemporalFilter(conditions, placedBy, input, kind, id, child) =>
       val state = Some(stateOf(id, placedBy))

@@ -88,22 +88,10 @@ private[web] class ViewsPage(session: () => SparkSession)
     extends WebPage("views", "Materialized views and streaming tables") {
 
   override def content(request: WebRequest): NodeSeq = {
-    val heads =
-      Seq(
-        "view",
-        "kind",
-        "status",
-        "as of",
-        "behind",
-        "last refresh",
-        "took",
-        "rows read",
-        "rows written",
-        "rows retracted",
-        "failure")
     try
       session().withActive {
         val all = new ViewCatalog(session()).listAll().sortBy(_.name.unquotedString)
+        val heads = Seq("view", "kind") ++ columns.map(_._1)
         Table.under("Views", heads, all.map(row(_, request)), "There are no views.")
       }
     catch {
@@ -112,29 +100,28 @@ private[web] class ViewsPage(session: () => SparkSession)
     }
   }
 
+  private val columns: Seq[(String, ViewStatus => NodeSeq)] = Seq(
+    ("status", status => Table.text(status.state)),
+    ("as of", status => Table.text(status.asOf)),
+    ("behind", status => Table.seconds(status.behindSeconds)),
+    ("last refresh", status => Table.text(status.lastRefresh.map(_.mode))),
+    ("took", status => Table.seconds(status.lastRefresh.map(_.millis / 1000.0))),
+    ("rows read", status => Table.count(status.lastRefresh.flatMap(_.rowsRead))),
+    ("rows written", status => Table.count(status.lastRefresh.flatMap(_.rowsWritten))),
+    ("rows retracted", status => Table.count(status.lastRefresh.flatMap(_.rowsRetracted))),
+    ("failure", status => Table.text(status.failure)))
+
   private def row(view: MaterializedView, request: WebRequest): Seq[NodeSeq] = {
-    val name = view.name.unquotedString
-    val link = Table.link(request.link("view", "name" -> view.name.quotedString), name)
-    try {
-      val status = new ViewStatus(session(), view)
-      val last = status.lastRefresh
-      Seq[NodeSeq](
-        link,
-        Table.text(view.definition.kind.toString),
-        Table.text(status.state),
-        Table.text(status.asOf),
-        Table.seconds(status.behindSeconds),
-        Table.text(last.map(_.mode)),
-        Table.seconds(last.map(_.millis / 1000.0)),
-        Table.count(last.flatMap(_.rowsRead)),
-        Table.count(last.flatMap(_.rowsWritten)),
-        Table.count(last.flatMap(_.rowsRetracted)),
-        Table.text(status.failure))
-    } catch {
-      case NonFatal(error) =>
-        val failure = Table.text(RefreshError(session(), error))
-        (link +: Seq.fill[NodeSeq](9)(NodeSeq.Empty)) :+ failure
-    }
+    val link = request.link("view", "name" -> view.name.quotedString)
+    val cells =
+      try {
+        val status = new ViewStatus(session(), view)
+        Table.text(view.definition.kind.toString) +: columns.map(_._2(status))
+      } catch {
+        case NonFatal(error) =>
+          columns.map(_ => NodeSeq.Empty) :+ Table.text(RefreshError(session(), error))
+      }
+    Table.link(link, view.name.unquotedString) +: cells
   }
 }
 
@@ -168,29 +155,22 @@ private[web] class ViewPage(session: () => SparkSession)
   private def refreshes(view: MaterializedView): NodeSeq =
     Table.under(
       "Refreshes",
-      Seq(
-        "started",
-        "took",
-        "mode",
-        "reason",
-        "state",
-        "rows read",
-        "rows written",
-        "rows retracted",
-        "error"),
-      RefreshHistory.ofView(session(), view).newest(Shown).map(row),
+      columns.map(_._1),
+      RefreshHistory.ofView(session(), view).newest(Shown).map { record =>
+        columns.map(_._2(record))
+      },
       "There are no refreshes yet.")
 
-  private def row(record: RefreshRecord): Seq[NodeSeq] = Seq(
-    Table.text(Instant.ofEpochMilli(record.started).toString),
-    Table.seconds(Some(record.millis / 1000.0)),
-    Table.text(record.mode),
-    Table.text(record.reason),
-    Table.text(record.state),
-    Table.count(record.rowsRead),
-    Table.count(record.rowsWritten),
-    Table.count(record.rowsRetracted),
-    Table.text(record.error))
+  private val columns: Seq[(String, RefreshRecord => NodeSeq)] = Seq(
+    ("started", record => Table.text(Instant.ofEpochMilli(record.started).toString)),
+    ("took", record => Table.seconds(Some(record.millis / 1000.0))),
+    ("mode", record => Table.text(record.mode)),
+    ("reason", record => Table.text(record.reason)),
+    ("state", record => Table.text(record.state)),
+    ("rows read", record => Table.count(record.rowsRead)),
+    ("rows written", record => Table.count(record.rowsWritten)),
+    ("rows retracted", record => Table.count(record.rowsRetracted)),
+    ("error", record => Table.text(record.error)))
 
   /** Returns the plan, with the numbers of the last batch if a query is refreshing the view now. */
   private def plan(view: MaterializedView): NodeSeq =

@@ -3,9 +3,16 @@
 
 package org.apache.spark.sql.changelog.optimizer.rewrite
 
-import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Sort}
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.logical.{Expand, Filter, LogicalPlan, Project, Sort}
+import org.apache.spark.sql.classic.ClassicConversions.castToImpl
+import org.apache.spark.sql.types.TimestampType
 
 import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.UpdateKind.{BeforeAndAfter, OnlyUpdateAfter}
+import org.apache.spark.sql.changelog.inference.nodes.HistoryInference
+import org.apache.spark.sql.changelog.microbatch.AssignStateInfo
 import org.apache.spark.sql.changelog.plans._
 
 /**
@@ -78,5 +85,71 @@ private[optimizer] object EmitRewrite extends RewriteOf[Emit] {
       rows)
     val emitted = context.select(rewritten)
     if (emit.order.isEmpty) emitted else Sort(emit.order, global = false, emitted)
+  }
+}
+
+/**
+ * Opens an interval for each new version of a row, and closes the interval of the version before.
+ *
+ * {{{
+ *   CommitHistory id      =>   Expand                   -U: -D open, +I closed    +U: +I open
+ *   +- t  [I,UB,UA,D]          +- ChangelogNormalize id, with valid_from
+ *                                 +- Project [..., batch time AS valid_from]
+ *                                    +- ChangelogConsolidate id
+ *                                       +- t  [I,UB,UA,D]
+ * }}}
+ *
+ * The state holds the current version of each key. An interval without length is not emitted.
+ */
+private[optimizer] object HistoryRewrite extends RewriteOf[CommitHistory] {
+
+  override protected def rewrite(history: CommitHistory, context: RewriteContext): LogicalPlan = {
+    import context.{ids, input, node}
+    val rows = history.child.output
+    val key = node.ordered(HistoryInference.keyOf(history, node.children.head.upsertKeys))
+    val now = Literal(batchTime * 1000, TimestampType)
+    val netted = net(key, NodeRewrite.select(input, rows, withKind = true))
+    val kind = RowKind.find(netted.output).get
+    val from = Alias(now, "_from")()
+    val position = Alias(Literal(0L), "_position")()
+    val versions = ChangelogNormalize(
+      UpsertFeed(key, sequence = Nil, position.toAttribute, rows :+ from.toAttribute, kind),
+      BeforeAndAfter,
+      RowKind.newAttribute(),
+      ids.next(),
+      Project(rows ++ Seq(from, kind, position), netted))
+    intervals(history, versions, from.toAttribute, now)
+  }
+
+  /** Returns the start time of the batch, in ms; 0 while no query runs. */
+  private def batchTime: Long = {
+    val session = castToImpl(SparkSession.active)
+    AssignStateInfo.batch(session).fold(0L)(_ => AssignStateInfo.timestamp(session))
+  }
+
+  /** Returns one change per key, without before images. */
+  private def net(key: Seq[Attribute], changes: LogicalPlan): LogicalPlan =
+    NodeRewrite.sending(OnlyUpdateAfter, ChangelogConsolidate.byKey(key, changes))
+
+  private def intervals(
+      history: CommitHistory,
+      versions: ChangelogNormalize,
+      from: Attribute,
+      now: Literal): LogicalPlan = {
+    val rows = history.child.output
+    val isOld = RowKind.isRetraction(versions.outputKind)
+    val openKind = If(isOld, Literal(RowKind.Delete), Literal(RowKind.Insert))
+    val nothing = Literal(null, TimestampType)
+    val open = rows ++ Seq(from, nothing, Literal(true), openKind, Literal(true))
+    val closed = rows ++
+      Seq(from, now, Literal(false), Literal(RowKind.Insert), And(isOld, LessThan(from, now)))
+    val output = history.output.map(_.newInstance())
+    val kind = RowKind.newAttribute()
+    val isEmitted = AttributeReference("_emitted", Literal(true).dataType, nullable = false)()
+    val expanded = Expand(Seq(open, closed), output ++ Seq(kind, isEmitted), versions)
+    val renamed = history.output.zip(output).map { case (column, copy) =>
+      Alias(copy, column.name)(exprId = column.exprId, explicitMetadata = Some(column.metadata))
+    }
+    Project(renamed :+ kind, Filter(isEmitted, expanded))
   }
 }

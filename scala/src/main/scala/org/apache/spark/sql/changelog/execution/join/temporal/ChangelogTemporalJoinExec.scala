@@ -8,6 +8,7 @@ import java.util.Comparator
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.plans.physical._
 import org.apache.spark.sql.catalyst.util.truncatedString
 import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
@@ -130,29 +131,6 @@ case class ChangelogTemporalJoinExec(
       newRight: SparkPlan): ChangelogTemporalJoinExec = copy(left = newLeft, right = newRight)
 }
 
-/** Plans a [[ChangelogTemporalJoin]]. */
-object PlanChangelogTemporalJoin {
-  def apply(
-      join: ChangelogTemporalJoin,
-      state: StatefulOperatorStateInfo,
-      left: SparkPlan,
-      right: SparkPlan): SparkPlan = {
-    val sides = Seq(join.leftSide -> join.left, join.rightSide -> join.right).zipWithIndex.map {
-      case ((side, input), number) =>
-        val columns = RowKind.without(side.kind, input.output)
-        val ties = if (number == 1) join.matching.ties else Nil
-        TemporalSideLayout(number, columns, side, join.matching.isForward, ties)
-    }
-    ChangelogTemporalJoinExec(
-      TemporalJoinLayout(sides(0), sides(1)),
-      join.matching,
-      join.outputKind,
-      Some(state),
-      left,
-      right)
-  }
-}
-
 /**
  * The times at which a join key has work: the time of its first left row, and of each version, which makes the
  * version before it obsolete.
@@ -260,4 +238,16 @@ final case class TemporalJoinLayout(left: TemporalSideLayout, right: TemporalSid
     left.key.zipWithIndex.map { case (part, index) =>
       BoundReference(index, JoinLayout.plain(part.dataType), nullable = true)
     }
+}
+
+object TemporalJoinLayout {
+  def apply(join: ChangelogTemporalJoin): TemporalJoinLayout = {
+    def side(number: Int, joined: TemporalSide, input: LogicalPlan, ties: Seq[SortOrder]) = {
+      val columns = RowKind.without(joined.kind, input.output)
+      TemporalSideLayout(number, columns, joined, join.matching.isForward, ties)
+    }
+    TemporalJoinLayout(
+      side(0, join.leftSide, join.left, Nil),
+      side(1, join.rightSide, join.right, join.matching.ties))
+  }
 }
