@@ -66,7 +66,7 @@ class ViewFenceSuite extends ViewTest {
     val term = terms.max + 1
     renew(term, hasEnded = false)
     terms.foreach(old => new File(leases, s"$old").delete())
-    ViewStorage(spark.cloneSession(), view.definition.provider).fence(view, term)
+    ViewStorage(spark.cloneSession(), view).fence(view, term)
     term
   }
 

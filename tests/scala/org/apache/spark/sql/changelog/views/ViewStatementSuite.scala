@@ -33,8 +33,8 @@ class ViewStatementSuite extends AnyFunSuite with ChangelogSession with ErrorChe
         ReadViews.verify(Seq("v"), Some(2.5)))
     assert(
       parse("SHOW MATERIALIZED VIEWS FROM db LIKE 'v*'") ==
-        ReadViews.show(Some("db"), Some("v*")))
-    assert(parse("show streaming tables") == ReadViews.show(None, None))
+        ReadViews.show(Seq("db"), Some("v*")))
+    assert(parse("show streaming tables") == ReadViews.show(Nil, None))
   }
 
   test("what Spark parses is left to it") {

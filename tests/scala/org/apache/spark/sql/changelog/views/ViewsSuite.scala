@@ -172,9 +172,9 @@ class DeltaViewsSuite extends ViewTests {
       DeltaLog.clearCache()
       val catalog = new ViewCatalog(spark)
       val before = bytesRead
-      assert(catalog.list("default", "other_*").isEmpty)
+      assert(catalog.list(Seq("default"), "other_*").isEmpty)
       assert(bytesRead == before)
-      assert(catalog.list("default", "*").map(_.name.table) == Seq("v"))
+      assert(catalog.list(Seq("default"), "*").map(_.name.table) == Seq("v"))
       assert(bytesRead > before)
     } finally names.foreach(name => run(s"DROP TABLE $name"))
   }

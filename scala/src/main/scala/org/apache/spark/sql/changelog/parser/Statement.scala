@@ -81,7 +81,7 @@ private[parser] object Statement {
       ChangeViews.explainQuery(read.name("v"), queryOf(read))),
     Statement("REFRESH KIND v [FULL | INCREMENTAL [STRICT] | WITH UPSTREAM]")(refreshed),
     Statement("REFRESH KINDS [{IN | FROM} database]")(read =>
-      RefreshViews.all(read.optional("database", read.name).map(_.last))),
+      RefreshViews.all(read.optional("database", read.name).getOrElse(Nil))),
     Statement("START KIND v")(read => RefreshViews.start(read.name("v"))),
     Statement("STOP KIND v")(read => RefreshViews.stop(read.name("v"))),
     Statement("DROP KIND [IF EXISTS] v [CASCADE]")(read =>
@@ -98,7 +98,7 @@ private[parser] object Statement {
     Statement("SHOW REFRESHES OF [KIND] v")(read => ReadViews.refreshes(read.name("v"))),
     Statement("SHOW KINDS [{IN | FROM} database] [[LIKE] 'pattern']")(read =>
       ReadViews.show(
-        read.optional("database", read.name).map(_.last),
+        read.optional("database", read.name).getOrElse(Nil),
         read.optional("'pattern'", read.text))),
     Statement(s"CREATE SAVEPOINT s $Of [AT BATCH n]")(read =>
       SavepointCommands.create(

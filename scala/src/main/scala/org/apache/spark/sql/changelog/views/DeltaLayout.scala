@@ -106,7 +106,7 @@ object DeltaLayout {
 
   /** Returns the layout of the view's table, restricted to `columns`. */
   def of(session: SparkSession, view: MaterializedView, columns: StructType): Seq[Transform] =
-    if (view.definition.provider != "delta") Nil
+    if (!view.isDelta) Nil
     else {
       val detail = session.sql(s"DESCRIBE DETAIL ${view.sql}")
       val row = detail.select("partitionColumns", "clusteringColumns").head()

@@ -10,7 +10,6 @@ import org.apache.spark.sql.catalyst.analysis.{
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
-import org.apache.spark.sql.connector.catalog.CatalogManager.SESSION_CATALOG_NAME
 import org.apache.spark.sql.connector.catalog.CatalogV2Implicits._
 import org.apache.spark.sql.connector.catalog.{CatalogPlugin, Identifier}
 import org.apache.spark.sql.execution.command.DropTableCommand
@@ -92,8 +91,7 @@ class DropViewsWhole(creator: SparkSession) extends Rule[LogicalPlan] {
       catalog: CatalogPlugin,
       name: Identifier,
       ifExists: Boolean): Option[LogicalPlan] =
-    if (catalog.name() != SESSION_CATALOG_NAME) None
-    else dropped(catalog.name() +: name.asMultipartIdentifier, ifExists)
+    dropped(catalog.name() +: name.asMultipartIdentifier, ifExists)
 
   private def dropped(parts: Seq[String], ifExists: Boolean): Option[LogicalPlan] =
     new ViewCatalog(castToImpl(creator))

@@ -85,6 +85,7 @@ private[views] class ReplaceRows(
   /** Reports all rows as written. The commit or the files have the number of rows. */
   private def reportAllRows(shown: MaterializedView): Unit = {
     val known = if (shown.isDelta) DeltaCommits.numRowsAdded(session, shown.sql) else None
+    new ViewCatalog(session).invalidate(shown.name)
     report.wrote(known.getOrElse(session.table(shown.sql).count()))
   }
 

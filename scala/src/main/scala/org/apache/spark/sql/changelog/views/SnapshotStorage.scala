@@ -13,11 +13,11 @@ import org.apache.spark.sql.catalyst.expressions.Literal
 import org.apache.spark.sql.catalyst.util.quoteIdentifier
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.execution.command.DropTableCommand
-import org.apache.spark.sql.types.{DataType, StructType}
 
 import org.apache.spark.sql.changelog.checkpoint.Fence
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.sinks.{SinkInput, SinkOptions}
+import org.apache.spark.sql.changelog.views.files.SnapshotVersions.Version
 import org.apache.spark.sql.changelog.views.files.{
   FilesSink, FilesSinkProvider, SnapshotVersions, Snapshots, VersionSourceProvider
 }
@@ -72,7 +72,7 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
 
   override def stagingSink(view: MaterializedView): (String, Map[String, String]) = (
     classOf[FilesSinkProvider].getName,
-    Map("path" -> view.definition.rows.toString, "provider" -> view.definition.provider))
+    Map("path" -> view.definition.rows.toString, "provider" -> view.fileFormat))
 
   override def snapshotsOf(view: MaterializedView, queryId: String): LazyList[ViewSnapshot] = {
     val snapshots = new Snapshots(session, view.definition.rows)
@@ -88,10 +88,10 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
   }
 
   private def read(view: MaterializedView, path: Path): DataFrame =
-    session.read.schema(view.schema).format(view.definition.provider).load(path.toString)
+    session.read.schema(view.schema).format(view.fileFormat).load(path.toString)
 
   override def staged(view: MaterializedView): Option[DataFrame] =
-    latest(view).map(path => session.read.format(view.definition.provider).load(path.toString))
+    latest(view).map(path => session.read.format(view.fileFormat).load(path.toString))
 
   override def replace(
       view: MaterializedView,
@@ -118,13 +118,19 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
     replace(view, rows, Replacement.AllRows, Some(queryId))
 
   override def recover(view: MaterializedView): Boolean = SnapshotStorage.alone {
-    val isBehind = new SnapshotVersions(session, view).last.exists(_._1 > version(view))
+    val isBehind = new SnapshotVersions(session, view).last.exists { case (number, last) =>
+      isUnpublished(view, number, last)
+    }
     if (isBehind) {
       Fence.check("publish")
       publish(view)
     }
     isBehind
   }
+
+  /** Returns whether the catalog lacks the last version. */
+  protected def isUnpublished(view: MaterializedView, number: Long, last: Version): Boolean =
+    number > version(view)
 
   /**
    * Adds a version with the new term. A commit by the last holder would need the same version number, and therefore
@@ -170,8 +176,7 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
   /** Publishes the rows in a folder together with the definition of `view`. */
   def show(view: MaterializedView, path: Path): Unit = SnapshotStorage.alone {
     new SnapshotVersions(session, view).add(
-      SnapshotVersions
-        .Version(path.toString, view.schema.json, view.definition.toProperties, at = 0))
+      Version(path.toString, view.schema.json, view.definition.toProperties, at = 0))
     Fence.check("publish")
     publish(view)
   }
@@ -181,7 +186,13 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
   private def publish(view: MaterializedView): Unit = {
     val versions = new SnapshotVersions(session, view)
     val (number, version) = versions.last.get
-    val schema = DataType.fromJson(version.schema).asInstanceOf[StructType]
+    publish(view, number, version)
+    if (versions.last.exists(_._1 > number)) publish(view)
+  }
+
+  /** Publishes a version of this number. */
+  protected def publish(view: MaterializedView, number: Long, version: Version): Unit = {
+    val schema = version.columns
     val text = select(view.copy(schema = schema), new Path(version.path))
     val output = schema.fieldNames.zipWithIndex.map { case (name, index) =>
       s"view.query.out.col.$index" -> name
@@ -196,15 +207,14 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
         viewOriginalText = Some(text),
         properties = table.properties -- before.getOrElse(Nil) ++
           (version.properties - "comment") ++ output +
-          (SnapshotStorage.Version -> number.toString) +
+          (SnapshotStorage.Published -> number.toString) +
           ("view.query.out.numCols" -> output.length.toString)))
-    if (versions.last.exists(_._1 > number)) publish(view)
   }
 
   override def version(view: MaterializedView): Long = catalog
     .getTableMetadata(view.name)
     .properties
-    .get(SnapshotStorage.Version)
+    .get(SnapshotStorage.Published)
     .fold(0L)(_.toLong)
 
   override def changes(view: MaterializedView, from: Long, to: Option[Long]): DataFrame = {
@@ -223,12 +233,12 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
     snapshots.latest.map(snapshots.path)
   }
 
-  private def write(view: MaterializedView, rows: DataFrame, path: Path): Unit =
-    rows.write.mode("overwrite").format(view.definition.provider).save(path.toString)
+  protected def write(view: MaterializedView, rows: DataFrame, path: Path): Unit =
+    rows.write.mode("overwrite").format(view.fileFormat).save(path.toString)
 
   private def select(view: MaterializedView, path: Path): String = {
     val names = view.schema.fieldNames.map(quoteIdentifier).mkString(", ")
-    s"SELECT $names FROM ${view.definition.provider}.${quoteIdentifier(path.toString)}"
+    s"SELECT $names FROM ${view.fileFormat}.${quoteIdentifier(path.toString)}"
   }
 }
 
@@ -238,8 +248,8 @@ object SnapshotStorage {
   def alone[T](change: => T): T = synchronized(change)
 
   /** The folder of rows not written by a batch. */
-  private val Initial = "initial"
+  val Initial = "initial"
 
   /** The property with the number of the published version. */
-  private val Version = "changelog.view.version"
+  val Published: String = ViewDefinition.Prefix + "version"
 }

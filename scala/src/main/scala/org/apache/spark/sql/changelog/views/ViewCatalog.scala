@@ -14,34 +14,38 @@ import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.analysis.{NoSuchNamespaceException, NoSuchTableException}
 import org.apache.spark.sql.catalyst.catalog.{CatalogTable, CatalogTableType}
-import org.apache.spark.sql.catalyst.util.quoteIdentifier
+import org.apache.spark.sql.catalyst.util.{StringUtils, quoteIdentifier}
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.CatalogManager.SESSION_CATALOG_NAME
-import org.apache.spark.sql.connector.catalog.{CatalogV2Util, Identifier}
+import org.apache.spark.sql.connector.catalog.CatalogV2Implicits._
+import org.apache.spark.sql.connector.catalog.{
+  CatalogManager, CatalogV2Util, Identifier, LookupCatalog, Table, TableCatalog
+}
 import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.types.{DataType, StructType}
 
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 
-/** ViewCatalog: finds views among the tables of the session catalog. */
-class ViewCatalog(session: SparkSession) {
-  private val manager = session.sessionState.catalogManager
+/** ViewCatalog: finds views among the tables of the session catalog and of other catalogs. */
+class ViewCatalog(session: SparkSession) extends LookupCatalog {
+  override protected val catalogManager: CatalogManager = session.sessionState.catalogManager
   private val catalog = session.sessionState.catalog
 
   /** Returns the full name for `parts`, a name in a statement. */
-  def identify(parts: Seq[String]): TableIdentifier = {
-    val current = manager.currentCatalog.name()
-    parts match {
-      case Seq(table) if current == SESSION_CATALOG_NAME =>
-        named(table, catalog.getCurrentDatabase)
-      case Seq(database, table)
-          if current == SESSION_CATALOG_NAME || !manager.isCatalogRegistered(database) =>
-        named(table, database)
-      case Seq(SESSION_CATALOG_NAME, database, table) => named(table, database)
-      case _ =>
-        throw analysis("CHANGELOG_VIEW_CATALOG_NOT_SUPPORTED", "view" -> parts.mkString("."))
-    }
+  def identify(parts: Seq[String]): TableIdentifier = parts match {
+    case CatalogAndIdentifier(owner, name) if name.namespace.length == 1 =>
+      if (CatalogV2Util.isSessionCatalog(owner)) named(name.name, name.namespace.head)
+      else TableIdentifier(name.name, Some(name.namespace.head), Some(owner.name))
+    case _ =>
+      throw CatalogStorage.notSupported(
+        parts.mkString("."),
+        "the name of a view is a catalog, a database and a table")
   }
+
+  /** Returns the catalog of a view, and the view's name there. */
+  def ownerOf(view: TableIdentifier): (TableCatalog, Identifier) = (
+    catalogManager.catalog(view.catalog.get).asTableCatalog,
+    Identifier.of(view.database.toArray, view.table))
 
   /** Returns the name as spelled in the catalog, because the view's name identifies the view's batches. */
   private def named(table: String, database: String): TableIdentifier = {
@@ -62,22 +66,42 @@ class ViewCatalog(session: SparkSession) {
 
   /** Rejects a name that the catalog can't store, before anything is written. */
   def checkName(name: TableIdentifier): Unit =
-    if (!name.table.matches("\\w+")) {
+    if (MaterializedView.isInSessionCatalog(name) && !name.table.matches("\\w+")) {
       throw new AnalysisException(
         "INVALID_SCHEMA_OR_RELATION_NAME",
         Map("name" -> quoteIdentifier(name.table)))
     }
 
   /** Returns whether the name is taken. */
-  def exists(name: TableIdentifier): Boolean = catalog.tableExists(name)
+  def exists(name: TableIdentifier): Boolean =
+    if (MaterializedView.isInSessionCatalog(name)) catalog.tableExists(name)
+    else tableElsewhere(name).nonEmpty
 
   /** Returns the view of this name, if it exists. */
   def find(name: TableIdentifier): Option[MaterializedView] =
-    tableOf(name).flatMap(viewIn(name, _))
+    if (MaterializedView.isInSessionCatalog(name)) tableOf(name).flatMap(viewIn(name, _))
+    else {
+      invalidate(name)
+      findRead(name)
+    }
 
   /** Returns the view of this name read by a query, without reading the logs of most other tables. */
   def findRead(name: TableIdentifier): Option[MaterializedView] =
-    tableOf(name).filter(mayBeView).flatMap(viewIn(name, _))
+    if (MaterializedView.isInSessionCatalog(name))
+      tableOf(name).filter(mayBeView).flatMap(viewIn(name, _))
+    else tableElsewhere(name).flatMap(CatalogStorage.viewIn(name, _))
+
+  private def tableElsewhere(name: TableIdentifier): Option[Table] = {
+    val (owner, table) = ownerOf(name)
+    CatalogV2Util.loadTable(owner, table)
+  }
+
+  /** Makes the session see commits by others, because a catalog may keep loaded tables for some time. */
+  def invalidate(name: TableIdentifier): Unit =
+    if (!MaterializedView.isInSessionCatalog(name)) {
+      val (owner, table) = ownerOf(name)
+      owner.invalidateTable(table)
+    }
 
   private def tableOf(name: TableIdentifier): Option[CatalogTable] =
     try Some(catalog.getTableMetadata(name))
@@ -90,14 +114,27 @@ class ViewCatalog(session: SparkSession) {
 
   /** Returns the view of this name, if it exists and can be read. */
   def findIfReadable(parts: Seq[String]): Option[MaterializedView] =
-    Try(find(identify(parts))).toOption.flatten
+    Try {
+      val name = identify(parts)
+      if (MaterializedView.isInSessionCatalog(name)) find(name) else findRead(name)
+    }.toOption.flatten
 
-  /** Returns the readable views of a database. */
-  def list(database: String, pattern: String): Seq[MaterializedView] = {
-    val names = catalog.listTables(database, pattern, includeLocalTempViews = false)
-    catalog.getTablesByName(names).filter(mayBeView).flatMap { table =>
-      Try(find(table.identifier.copy(catalog = Some(SESSION_CATALOG_NAME)))).toOption.flatten
-    }
+  /** Returns the readable views of a database, by default of the current one. */
+  def list(database: Seq[String], pattern: String): Seq[MaterializedView] = {
+    val any = identify(database :+ "_")
+    val names =
+      if (MaterializedView.isInSessionCatalog(any)) {
+        val names =
+          catalog.listTables(any.database.get, pattern, includeLocalTempViews = false)
+        catalog
+          .getTablesByName(names)
+          .filter(mayBeView)
+          .map(_.identifier.copy(catalog = Some(SESSION_CATALOG_NAME)))
+      } else {
+        val tables = ownerOf(any)._1.listTables(any.database.toArray).toSeq.map(_.name)
+        StringUtils.filterPattern(tables, pattern).map(table => any.copy(table = table))
+      }
+    names.flatMap(name => Try(find(name)).toOption.flatten)
   }
 
   /** Excludes most tables without reading a Delta log, because a view's table has a `_changelog` folder. */
@@ -110,8 +147,9 @@ class ViewCatalog(session: SparkSession) {
   private def isDelta(table: CatalogTable): Boolean =
     table.provider.exists(_.equalsIgnoreCase("delta"))
 
-  /** Returns the views of all databases. */
-  def listAll(): Seq[MaterializedView] = catalog.listDatabases().flatMap(list(_, "*"))
+  /** Returns the views of all databases of the session catalog. Other catalogs may hold many tables. */
+  def listAll(): Seq[MaterializedView] =
+    catalog.listDatabases().flatMap(name => list(Seq(SESSION_CATALOG_NAME, name), "*"))
 
   private def view(table: CatalogTable): Option[MaterializedView] =
     // A Hive catalog returns the comment separately from the properties.
@@ -125,7 +163,7 @@ class ViewCatalog(session: SparkSession) {
    */
   private def stored(name: TableIdentifier, location: Path): Option[MaterializedView] = {
     val table = CatalogV2Util.loadTable(
-      manager.v2SessionCatalog,
+      catalogManager.v2SessionCatalog,
       Identifier.of(name.database.toArray, name.table))
     table.flatMap { table =>
       val properties = table.properties().asScala.toMap
@@ -159,14 +197,36 @@ case class MaterializedView(
   def sql: String = name.quotedString
 
   /** Returns whether the view is a Delta table with a change data feed. */
-  def isDelta: Boolean = definition.provider.equalsIgnoreCase("delta")
+  def isDelta: Boolean =
+    isInSessionCatalog && definition.provider.equalsIgnoreCase("delta")
+
+  /** Returns whether the view is an Iceberg table. */
+  def isIceberg: Boolean =
+    !isInSessionCatalog && definition.provider.equalsIgnoreCase("iceberg")
+
+  /** The format of the view's rows in files. */
+  def fileFormat: String =
+    if (isInSessionCatalog && !isDelta) definition.provider else "parquet"
+
+  def isInSessionCatalog: Boolean = MaterializedView.isInSessionCatalog(name)
 
   /** Returns whether the view's first columns have the names and types of another view's columns. */
   def beginsWithColumnsOf(other: MaterializedView): Boolean = columns.startsWith(other.columns)
 
+  def hasColumnsOf(other: MaterializedView): Boolean = columns == other.columns
+
   private def columns: Seq[(String, DataType)] =
     schema.map(field => field.name -> field.dataType)
 
+  /** Returns the name for people, without the session catalog. */
+  def shownName: String =
+    name.nameParts.drop(if (isInSessionCatalog) 1 else 0).mkString(".")
+
   /** Returns the name of the view's query. */
   def queryName: String = s"view ${name.unquotedString}"
+}
+
+object MaterializedView {
+  def isInSessionCatalog(name: TableIdentifier): Boolean =
+    name.catalog.forall(_ == SESSION_CATALOG_NAME)
 }

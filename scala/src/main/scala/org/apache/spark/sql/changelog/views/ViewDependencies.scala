@@ -24,17 +24,25 @@ class ViewDependencies(session: SparkSession) {
   private val catalog = new ViewCatalog(session)
   private val known = mutable.Map.empty[MaterializedView, Set[TableIdentifier]]
 
-  /** The views of all databases. */
+  /** The views of all databases of the session catalog. */
   lazy val views: Seq[MaterializedView] = catalog.listAll()
   private lazy val byName = views.map(view => normal(view.name) -> view).toMap
+  private val elsewhere = mutable.Map.empty[TableIdentifier, Option[MaterializedView]]
+
+  private def viewOf(name: TableIdentifier): Option[MaterializedView] =
+    if (MaterializedView.isInSessionCatalog(name)) byName.get(name)
+    else elsewhere.getOrElseUpdate(name, Try(catalog.find(name)).toOption.flatten)
 
   /** Returns the upstream views of a view. */
   def readBy(view: MaterializedView): Seq[MaterializedView] =
-    namesReadBy(view).toSeq.flatMap(byName.get)
+    namesReadBy(view).toSeq.flatMap(viewOf)
 
-  /** Returns the downstream views of a view. */
-  def readersOf(view: MaterializedView): Seq[MaterializedView] =
-    views.filter(other => namesReadBy(other).contains(normal(view.name)))
+  /** Returns the downstream views of a view, in the session catalog and in the database of the view. */
+  def readersOf(view: MaterializedView): Seq[MaterializedView] = {
+    val beside =
+      if (view.isInSessionCatalog) Nil else catalog.list(view.name.nameParts.dropRight(1), "*")
+    (views ++ beside).filter(other => namesReadBy(other).contains(normal(view.name)))
+  }
 
   /** Returns `some` views with their direct and indirect upstream views. */
   def withUpstream(some: Seq[MaterializedView]): Seq[MaterializedView] = closure(some)(readBy)
@@ -62,7 +70,7 @@ class ViewDependencies(session: SparkSession) {
     def visit(view: MaterializedView, path: Seq[TableIdentifier]): Unit =
       if (view.name == name) throw cycle(path :+ name)
       else if (!path.contains(view.name)) readBy(view).foreach(visit(_, path :+ view.name))
-    names(definition).flatMap(byName.get).foreach(visit(_, Seq(name)))
+    names(definition).flatMap(viewOf(_)).foreach(visit(_, Seq(name)))
   }
 
   private def cycle(path: Seq[TableIdentifier]) =
@@ -150,7 +158,7 @@ class ViewDependencies(session: SparkSession) {
   private def ofPermanent(
       name: TableIdentifier,
       seen: Set[TableIdentifier]): Set[TableIdentifier] =
-    if (byName.contains(name) || seen.contains(name)) Set(name)
+    if (viewOf(name).nonEmpty || seen.contains(name)) Set(name)
     else {
       ofSpark(name).fold(Set(name)) { case (text, namespace) =>
         names(text, namespace, seen + name, _ => None)
@@ -162,23 +170,26 @@ class ViewDependencies(session: SparkSession) {
       .filter(_.tableType == CatalogTableType.VIEW)
       .flatMap(table => table.viewText.map(_ -> table.viewCatalogAndNamespace))
 
-  /** Returns the full name of `parts` in a query, if the name is in the session catalog. */
+  /** Returns the full name of `parts` in a query, if the name can be a view's. */
   private def identify(parts: Seq[String], namespace: Seq[String]): Option[TableIdentifier] = {
-    val isHere = namespace.headOption.forall(_.equalsIgnoreCase(SESSION_CATALOG_NAME))
+    val current = namespace.headOption.getOrElse(SESSION_CATALOG_NAME)
     val full = parts match {
-      case Seq(table) if isHere && namespace.size == 2 =>
-        Some(TableIdentifier(table, namespace.lift(1)))
-      case Seq(database, table) if isHere => Some(TableIdentifier(table, Some(database)))
-      case Seq(catalog, database, table) if catalog.equalsIgnoreCase(SESSION_CATALOG_NAME) =>
-        Some(TableIdentifier(table, Some(database)))
+      case Seq(table) if namespace.size == 2 =>
+        Some(TableIdentifier(table, namespace.lift(1), Some(current)))
+      case Seq(database, table) => Some(TableIdentifier(table, Some(database), Some(current)))
+      case Seq(catalog, database, table) =>
+        Some(TableIdentifier(table, Some(database), Some(catalog)))
       case _ => None
     }
     full.map(normal)
   }
 
-  /** Returns the name in lower case, because names are case-insensitive. */
-  private def normal(name: TableIdentifier): TableIdentifier = TableIdentifier(
-    name.table.toLowerCase,
-    name.database.map(_.toLowerCase),
-    Some(SESSION_CATALOG_NAME))
+  /** Returns the name in lower case, because names in the session catalog are case-insensitive. */
+  private def normal(name: TableIdentifier): TableIdentifier =
+    if (name.catalog.forall(_.equalsIgnoreCase(SESSION_CATALOG_NAME)))
+      TableIdentifier(
+        name.table.toLowerCase,
+        name.database.map(_.toLowerCase),
+        Some(SESSION_CATALOG_NAME))
+    else name
 }

@@ -62,7 +62,7 @@ class ViewImage private (
       val definition =
         into.definition.withQueryOf(view.definition).copy(generation = Some(generation))
       val restored = MaterializedView(into.name, view.schema, definition, layout)
-      val storage = ViewStorage(ViewQuery.sessionFor(creator, definition), definition.provider)
+      val storage = ViewStorage(ViewQuery.sessionFor(creator, definition), restored)
       val retention = definition.retention
       ViewStorage.discarding(creator, restored) {
         fork(restored.definition.checkpoint)
@@ -84,7 +84,7 @@ class ViewImage private (
   /** Writes the image into a folder, for [[ViewImage.read]]. */
   def write(folder: Path): Unit = {
     fork(Savepoints.checkpointIn(folder))
-    rows.write.format(formatOf(view)).save(rowsIn(folder).toString)
+    rows.write.format(view.fileFormat).save(rowsIn(folder).toString)
     val noted =
       StoredImage(view.name.nameParts, view.definition.toProperties, view.schema.json, batch, key)
     file(session, folder).write(Serialization.write(noted))
@@ -139,7 +139,7 @@ object ViewImage {
       val definition = ViewDefinition.fromProperties(noted.properties).get
       val view = MaterializedView(name, schema, definition)
       val rows =
-        session.read.schema(schema).format(formatOf(view)).load(rowsIn(folder).toString)
+        session.read.schema(schema).format(view.fileFormat).load(rowsIn(folder).toString)
       val checkpoint =
         new ForkableCheckpoint(session, Savepoints.checkpointIn(folder), shown(view))
       new ViewImage(session, view, noted.batch, checkpoint, rows, noted.key)
@@ -168,7 +168,7 @@ object ViewImage {
     val checkpoint = new ForkableCheckpoint(query.session, path, shown(view))
     val checked = checkpoint.checked(batch)
     val id = new StreamLogs(query.session, path).queryId.getOrElse("")
-    val kept = ViewStorage(query.session, view.definition.provider).snapshotsOf(view, id)
+    val kept = ViewStorage(query.session, view).snapshotsOf(view, id)
     val rows = kept.find(_.since <= checked).flatMap(_.read()).getOrElse {
       val possible = checkpoint.possible.filter { batch =>
         kept.find(_.since <= batch).exists(_.read().nonEmpty)
@@ -183,10 +183,6 @@ object ViewImage {
   }
 
   private def shown(view: MaterializedView): String = s"the view ${view.sql}"
-
-  /** Returns a file format for the rows of a view. */
-  private def formatOf(view: MaterializedView): String =
-    if (view.definition.provider == "delta") "parquet" else view.definition.provider
 
   private def rowsIn(folder: Path): Path = new Path(folder, "rows")
 

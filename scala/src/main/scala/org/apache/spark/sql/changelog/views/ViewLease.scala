@@ -219,7 +219,7 @@ private[views] object ViewLease extends Logging {
         else {
           if (last.nonEmpty && !found.exists(_.hasEnded)) {
             logWarning(log"The lease of a view has expired; its last holder is fenced off")
-            ViewStorage(session, view.definition.provider).fence(view, next)
+            ViewStorage(session, view).fence(view, next)
           }
           new ViewLease(view.name, terms, next, leaseMillis)
         }

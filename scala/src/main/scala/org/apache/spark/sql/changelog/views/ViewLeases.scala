@@ -31,7 +31,7 @@ object ViewLeases {
     val catalog = new ViewCatalog(session)
     of(session, catalog.get(name)) {
       val view = catalog.get(name)
-      val storage = ViewStorage(session, view.definition.provider)
+      val storage = ViewStorage(session, view)
       val isChanged = storage.recover(view) | ViewSwap.recover(session, view)
       write(if (isChanged) catalog.get(name) else view)
     }
@@ -76,6 +76,8 @@ object ViewLeases {
         throw analysis("CHANGELOG_VIEW_LEASE_LOST", "view" -> view.name)
     } finally {
       lease.release()
+      // Otherwise, the statement's session might read rows from before for some time.
+      new ViewCatalog(session).invalidate(view.name)
       // Clears the interrupt by which the lost lease stopped the statement.
       if (lease.isLost) Thread.interrupted()
     }

@@ -30,7 +30,8 @@ import org.apache.spark.sql.changelog.plans.FromChangelog
  *   SELECT … FROM v    =>    SELECT … FROM from_changelog(TABLE(changes of v), '_change_type') AS v
  * }}}
  *
- * A Delta view has a change data feed. For a view of files, the reader compares snapshots. In `snapshot => TABLE(v)`,
+ * A Delta view has a change data feed. An Iceberg view is followed as a table. For other views, the reader compares
+ * snapshots. In `snapshot => TABLE(v)`,
  * the rows of `v` are read as plain rows.
  */
 class ViewReader(session: SparkSession) {
@@ -118,6 +119,11 @@ class ViewReader(session: SparkSession) {
 
   private def changesOf(view: MaterializedView): LogicalPlan = {
     found += view.name
+    // Followed by snapshots, as every Iceberg table.
+    if (view.isIceberg) session.table(view.sql).queryExecution.analyzed else changesAsTable(view)
+  }
+
+  private def changesAsTable(view: MaterializedView): LogicalPlan = {
     val name = s"_changelog_${UUID.randomUUID.toString.replace('-', '_')}"
     named += name
     stream(view).createOrReplaceTempView(name)

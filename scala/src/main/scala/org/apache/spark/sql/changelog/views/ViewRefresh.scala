@@ -35,7 +35,7 @@ class ViewRefresh(session: SparkSession, view: MaterializedView, query: ViewQuer
     this(session, view, new ViewQuery(session, view.definition))
 
   // Storage works in the query's session, like the query's sink.
-  private val storage = ViewStorage(query.session, view.definition.provider)
+  private val storage = ViewStorage(query.session, view)
   private val history = RefreshHistory.ofView(session, view)
   private val cheaper = new CheaperRefresh(session, view, query)
 

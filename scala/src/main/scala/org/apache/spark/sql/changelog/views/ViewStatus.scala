@@ -64,7 +64,7 @@ class ViewStatus(session: SparkSession, view: MaterializedView) {
 
   def details: Seq[(String, String)] = Seq(
     "Format" -> definition.provider,
-    "Version" -> ViewStorage(session, definition.provider).version(view).toString,
+    "Version" -> ViewStorage(session, view).version(view).toString,
     "Checkpoint" -> definition.checkpoint.toString,
     "Query" -> definition.query) ++
     definition.comment.map("Comment" -> _) ++

@@ -113,17 +113,23 @@ trait ViewStorage {
 case class ViewSnapshot(since: Long, read: () => Option[DataFrame])
 
 object ViewStorage {
-  def apply(session: SparkSession, provider: String): ViewStorage = provider.toLowerCase match {
-    case "delta" =>
-      DeltaRelease.require("A view USING delta")
-      new DeltaStorage(session)
-    case "parquet" | "orc" => new SnapshotStorage(session)
-    case other =>
-      throw analysis(
-        "CHANGELOG_VIEW_PROVIDER_NOT_SUPPORTED",
-        "provider" -> other,
-        "providers" -> Seq("delta", "parquet", "orc"))
-  }
+  def apply(session: SparkSession, view: MaterializedView): ViewStorage =
+    if (view.isInSessionCatalog) inSessionCatalog(session, view.definition.provider)
+    else if (view.isIceberg) new IcebergStorage(session)
+    else new CatalogStorage(session)
+
+  private def inSessionCatalog(session: SparkSession, provider: String): ViewStorage =
+    provider.toLowerCase match {
+      case "delta" =>
+        DeltaRelease.require("A view USING delta")
+        new DeltaStorage(session)
+      case "parquet" | "orc" => new SnapshotStorage(session)
+      case other =>
+        throw analysis(
+          "CHANGELOG_VIEW_PROVIDER_NOT_SUPPORTED",
+          "provider" -> other,
+          "providers" -> Seq("delta", "parquet", "orc"))
+    }
 
   /** Returns a folder for a new generation of a view. */
   def newGeneration(home: Path): String = new Path(home, UUID.randomUUID.toString).toString
@@ -147,7 +153,7 @@ object ViewStorage {
     val folder = staged.definition.folder
     val shown = Try {
       new ViewCatalog(session).find(staged.name).map { view =>
-        ViewStorage(session, view.definition.provider).recover(view)
+        ViewStorage(session, view).recover(view)
         new ViewCatalog(session).get(view.name.nameParts).definition.folder.getName
       }
     }

@@ -27,10 +27,12 @@ private[changelog] object IcebergCommits {
         case error: AnalysisException if error.getCondition != "CHANGELOG_ICEBERG_NOT_LINKED" =>
           None
       }
-    found.flatMap {
-      _.summaries.collectFirst {
-        case summary if summary.get(Query).contains(queryId) => summary(Batch).toLong
-      }
-    }
+    found.flatMap(table => batches(table, queryId).nextOption().map(_._1))
   }
+
+  /** Returns the batches written by a query, newest first, with the snapshot of each. */
+  def batches(table: IcebergTable, queryId: String): Iterator[(Long, IcebergSnapshot)] =
+    table.history.filter(_.summary.get(Query).contains(queryId)).map { snapshot =>
+      snapshot.summary(Batch).toLong -> snapshot
+    }
 }

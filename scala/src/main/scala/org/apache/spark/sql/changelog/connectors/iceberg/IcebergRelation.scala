@@ -44,9 +44,28 @@ private[changelog] trait IcebergTable {
   /** The bytes of the files of a snapshot. */
   def bytes(snapshot: Option[Long]): Long
 
-  /** The summaries of the snapshots, newest first. */
-  def summaries: Iterator[Map[String, String]]
+  /** The snapshot that was read, and its ancestors. */
+  def history: Iterator[IcebergSnapshot]
 }
+
+/**
+ * IcebergSnapshot: a commit to an Iceberg table.
+ *
+ * @param number
+ *   the sequence number; later commits have higher numbers
+ * @param at
+ *   the time of the commit, in ms
+ * @param changesRows
+ *   whether the commit is more than compaction
+ * @param summary
+ *   the notes of the writer
+ */
+private[changelog] case class IcebergSnapshot(
+    id: Long,
+    number: Long,
+    at: Long,
+    changesRows: Boolean,
+    summary: Map[String, String])
 
 /** IcebergDifference: the files that have different rows in two snapshots, or different deletes. */
 private[changelog] trait IcebergDifference {

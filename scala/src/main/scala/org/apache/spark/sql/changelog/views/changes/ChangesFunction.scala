@@ -103,7 +103,7 @@ class ResolveViewChanges(creator: SparkSession) extends Rule[LogicalPlan] {
     val session = castToImpl(creator)
     val parts = session.sessionState.sqlParser.parseMultipartIdentifier(changes.view)
     val view = new ViewCatalog(session).get(parts)
-    val storage = ViewStorage(session, view.definition.provider)
+    val storage = ViewStorage(session, view)
     if (isStream) changes.to.foreach { last =>
       throw ChangelogErrors.argumentInvalid(
         ChangesFunction.Name,

@@ -69,7 +69,7 @@ object ChangeViews {
         }
         val definition =
           if (replaced.exists(is(ViewDefinition.Follow))) altered.following else altered
-        ViewStorage(session, definition.provider).alter(view, definition)
+        ViewStorage(session, view).alter(view, definition)
       }
       // A batch of a view of files rewrites the catalog entry as a whole, as this statement does.
       if (new ViewCatalog(session).get(name).isDelta) {
@@ -143,7 +143,7 @@ object ChangeViews {
               files.mkdirs(rescaled.checkpoint)
               Nil
             }
-          ViewStorage(session, view.definition.provider).alter(view, rescaled)
+          ViewStorage(session, view).alter(view, rescaled)
           files.delete(checkpoint, true)
           spread.map(_.toRow)
         })
@@ -156,7 +156,7 @@ object ChangeViews {
         val target = catalog.identify(to)
         catalog.checkName(target)
         RunningViews.checkNone(view)
-        if (target.database != view.name.database) {
+        if (target.copy(table = view.name.table) != view.name) {
           throw analysis(
             "CHANGELOG_VIEW_CLAUSE_NOT_SUPPORTED",
             "view" -> view.sql,
@@ -182,7 +182,7 @@ object ChangeViews {
         Fence.check("rename")
         // The folder may move, together with the lease.
         ViewLeases.moving(session, view) {
-          ViewStorage(session, view.definition.provider).rename(view, target)
+          ViewStorage(session, view).rename(view, target)
           catalog.get(target.nameParts)
         }
       }
@@ -193,6 +193,13 @@ object ChangeViews {
     SqlCommand.unit("ALTER SWAP", name, other) { session =>
       ViewLeases.both(session, name, other) { (v, w) =>
         Seq(v, w).foreach(RunningViews.checkNone)
+        Seq(v, w).find(!_.isInSessionCatalog).foreach { view =>
+          throw analysis(
+            "CHANGELOG_VIEW_CLAUSE_NOT_SUPPORTED",
+            "view" -> view.sql,
+            "clause" -> "SWAP outside the session catalog",
+            "advice" -> "Give each view the other's query by ALTER … AS.")
+        }
         if (v.definition.provider != w.definition.provider) {
           throw analysis(
             "CHANGELOG_VIEW_CLAUSE_NOT_SUPPORTED",
@@ -235,7 +242,7 @@ object ChangeViews {
         RunningViews.stop(now)
         Fence.check("drop")
         ViewLeases.endForRemoval(now)
-        ViewStorage(session, now.definition.provider).drop(now)
+        ViewStorage(session, now).drop(now)
       }
       val catalog = new ViewCatalog(session)
       if (!ifExists || catalog.exists(catalog.identify(name))) {

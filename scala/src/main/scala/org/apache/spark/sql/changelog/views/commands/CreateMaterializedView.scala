@@ -80,11 +80,16 @@ case class CreateMaterializedView(
       query,
       manager.currentCatalog.name() +: manager.currentNamespace.toSeq,
       ViewDefinition.settingsOf(conf),
-      provider.getOrElse(conf.defaultDataSourceName).toLowerCase,
+      provider.getOrElse(formatByDefault(session)).toLowerCase,
       comment,
       properties).check()
     definition.following
   }
+
+  private def formatByDefault(session: SparkSession): String =
+    if (MaterializedView.isInSessionCatalog(new ViewCatalog(session).identify(name)))
+      session.sessionState.conf.defaultDataSourceName
+    else CatalogStorage.FormatOfCatalog
 
   private def create(session: SparkSession, made: MaterializedView, checked: ViewQuery): Unit =
     CreateMaterializedView.filled(session, made)(
@@ -96,7 +101,10 @@ case class CreateMaterializedView(
       view: MaterializedView,
       made: MaterializedView,
       checked: ViewQuery): Unit = {
-    val definition = made.definition
+    val format = made.definition.provider
+    val definition =
+      if (format != CatalogStorage.FormatOfCatalog) made.definition
+      else made.definition.copy(provider = view.definition.provider)
     RunningViews.checkNone(view)
     if (checked.reads(view.name)) throw analysis("CHANGELOG_VIEW_RECURSIVE", "view" -> view.name)
     new ViewDependencies(session).checkNoCycle(view.name, definition)
@@ -110,7 +118,7 @@ case class CreateMaterializedView(
     } else {
       Fence.check("drop")
       ViewLeases.endForRemoval(view)
-      ViewStorage(session, view.definition.provider).drop(view)
+      ViewStorage(session, view).drop(view)
       create(session, made, checked)
     }
   }
@@ -121,7 +129,7 @@ object CreateMaterializedView {
   /** Creates a view with its first rows, or nothing. */
   private def filled(session: SparkSession, made: MaterializedView)(
       fill: MaterializedView => Unit): Unit = {
-    val storage = ViewStorage(session, made.definition.provider)
+    val storage = ViewStorage(session, made)
     val view = storage.create(made)
     try ViewLeases.of(session, view)(fill(view))
     catch {

@@ -46,17 +46,15 @@ object ReadViews {
     }
 
   /** `SHOW MATERIALIZED VIEWS [IN database] [LIKE pattern]`: returns the views and their status. */
-  def show(database: Option[String], pattern: Option[String]): LogicalPlan =
+  def show(database: Seq[String], pattern: Option[String]): LogicalPlan =
     SqlCommand.returning(
       """namespace STRING, name STRING, kind STRING, status STRING, as_of STRING,
       behind_seconds DOUBLE, lag_seconds DOUBLE, reads ARRAY<STRING>, failure STRING""",
       "SHOW VIEWS",
       database,
       pattern) { session =>
-      val catalog = session.sessionState.catalog
       val dependencies = new ViewDependencies(session)
-      val views = new ViewCatalog(session)
-        .list(database.getOrElse(catalog.getCurrentDatabase), pattern.getOrElse("*"))
+      val views = new ViewCatalog(session).list(database, pattern.getOrElse("*"))
       views.sortBy(_.name.table).map { view =>
         val status = new ViewStatus(session, view)
         Row(
@@ -67,7 +65,7 @@ object ReadViews {
           status.asOf.orNull,
           status.behindSeconds.getOrElse(null),
           status.lag.map(_ / 1000.0).getOrElse(null),
-          dependencies.readBy(view).map(_.name.nameParts.tail.mkString(".")).sorted,
+          dependencies.readBy(view).map(_.shownName).sorted,
           status.failure.orNull)
       }
     }

@@ -33,12 +33,11 @@ object RefreshViews {
     RunningViews.end(session, new ViewCatalog(session).get(name)))
 
   /** `REFRESH MATERIALIZED VIEWS [IN database]`: refreshes each view after its upstream views. */
-  def all(database: Option[String]): LogicalPlan =
+  def all(database: Seq[String]): LogicalPlan =
     several("REFRESH ALL", database) { (session, dependencies) =>
       // Fails with Spark's error if the database does not exist.
-      database.foreach(session.sessionState.catalog.getDatabaseMetadata)
-      dependencies.views.filter(view =>
-        database.forall(view.name.database.get.equalsIgnoreCase(_)))
+      if (database.isEmpty) dependencies.views
+      else new ViewCatalog(session).list(database, "*")
     }
 
   /** `REFRESH MATERIALIZED VIEW v WITH UPSTREAM`: refreshes all direct and indirect upstream views, then the view. */

@@ -132,16 +132,15 @@ class SnapshotVersions(session: SparkSession, view: MaterializedView) {
       .withColumn(CommitTimestamp, lit(new Timestamp(at)))
 
   private def load(version: Version): DataFrame =
-    session.read.schema(view.schema).format(view.definition.provider).load(version.path)
+    session.read.schema(view.schema).format(view.fileFormat).load(version.path)
 
   /**
    * Returns whether a version can be compared in the view's columns. Columns missing in the version are NULL there.
    * Columns of another type cannot be compared.
    */
   private def isThere(version: Version): Boolean = {
-    val columns = DataType.fromJson(version.schema).asInstanceOf[StructType]
     val known = view.schema.map(field => field.name -> field.dataType).toMap
-    columns.forall(field => known.get(field.name).forall(_ == field.dataType)) &&
+    version.columns.forall(field => known.get(field.name).forall(_ == field.dataType)) &&
     files.exists(new Path(version.path, "_SUCCESS"))
   }
 
@@ -181,5 +180,7 @@ object SnapshotVersions {
    * @param properties
    *   the view's definition, as table properties
    */
-  case class Version(path: String, schema: String, properties: Map[String, String], at: Long)
+  case class Version(path: String, schema: String, properties: Map[String, String], at: Long) {
+    def columns: StructType = DataType.fromJson(schema).asInstanceOf[StructType]
+  }
 }

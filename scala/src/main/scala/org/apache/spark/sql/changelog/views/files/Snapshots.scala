@@ -49,11 +49,7 @@ class Snapshots(session: SparkSession, folder: Path) {
     if (!files.exists(folder)) Nil
     else {
       val found = files.listStatus(folder).toSeq.map(_.getPath).flatMap { path =>
-        path.getName.split('-') match {
-          case Array(Prefix, batch, term) =>
-            for (number <- batch.toLongOption; by <- term.toLongOption) yield (number, by, path)
-          case _ => None
-        }
+        numbersOf(path).map { case (number, by) => (number, by, path) }
       }
       found.sortBy { case (batch, term, _) => (-batch, -term) }.map { case (batch, _, path) =>
         batch -> path
@@ -66,6 +62,16 @@ class Snapshots(session: SparkSession, folder: Path) {
 
 object Snapshots {
   private val Prefix = "batch"
+
+  /** Returns the batch of a snapshot in a folder, if the folder is named by a batch. */
+  def batchOf(snapshot: Path): Option[Long] = numbersOf(snapshot).map(_._1)
+
+  private def numbersOf(snapshot: Path): Option[(Long, Long)] =
+    snapshot.getName.split('-') match {
+      case Array(Prefix, batch, term) =>
+        for (number <- batch.toLongOption; by <- term.toLongOption) yield (number, by)
+      case _ => None
+    }
 
   /** Returns the path for a new snapshot, under the term held by this thread. */
   def newPath(folder: Path, batchId: Long): Path =

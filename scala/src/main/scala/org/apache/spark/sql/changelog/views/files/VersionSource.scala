@@ -17,7 +17,9 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.changelog.sinks.{ChangelogSink, ChangelogSinkProvider, SinkOptions}
 import org.apache.spark.sql.changelog.sources.tables.TableRows
 import org.apache.spark.sql.changelog.sources.{LatestOffsetProvider, LatestOffsetSource}
-import org.apache.spark.sql.changelog.views.{MaterializedView, SnapshotStorage, ViewCatalog}
+import org.apache.spark.sql.changelog.views.{
+  MaterializedView, SnapshotStorage, ViewCatalog, ViewStorage
+}
 
 /**
  * VersionSource: a stream of the versions of a view of files. An offset is the number of a version.
@@ -69,7 +71,7 @@ class VersionSource(session: SparkSession, name: String, from: Option[Long])
 
   override def toString: String = s"changes of $name"
 
-  private def shown: Long = new SnapshotStorage(session).version(view)
+  private def shown: Long = ViewStorage(session, view).version(view)
 
   private def view: MaterializedView =
     new ViewCatalog(session).get(CatalystSqlParser.parseMultipartIdentifier(name))
@@ -107,7 +109,10 @@ class FilesSinkProvider extends ChangelogSinkProvider("changelog-files") {
     val parts = CatalystSqlParser.parseMultipartIdentifier(name)
     val view = SnapshotStorage.alone {
       val view = new ViewCatalog(session).get(parts)
-      new SnapshotStorage(session).show(view, path)
+      ViewStorage(session, view) match {
+        case storage: SnapshotStorage => storage.show(view, path)
+        case other => throw new IllegalStateException(s"not of files: $other")
+      }
       view
     }
     new Snapshots(session, path.getParent).retire(view.definition.retention)

@@ -23,7 +23,10 @@ private[views] class PinnedView(view: MaterializedView, query: ViewQuery, what: 
   private val session = query.session
   private val Patience = 60000L
 
-  def stored: DataFrame = session.table(view.sql)
+  def stored: DataFrame = {
+    new ViewCatalog(session).invalidate(view.name)
+    session.table(view.sql)
+  }
 
   /**
    * Passes the last batch, the view's rows after this batch and the batch query to `read`. Without a batch, `read` is

@@ -118,10 +118,17 @@ private[iceberg] object IcebergTables {
     override def bytes(snapshot: Option[Long]): Long =
       snapshot.fold(NoFiles)(plan).map(_.task.sizeBytes).sum
 
-    override def summaries: Iterator[Map[String, String]] =
+    override def history: Iterator[IcebergSnapshot] =
       snapshot.iterator.flatMap { newest =>
         val newestFirst = SnapshotUtil.ancestorsOf(newest, id => table.snapshot(id))
-        newestFirst.asScala.iterator.map(_.summary.asScala.toMap)
+        newestFirst.asScala.iterator.map { found =>
+          IcebergSnapshot(
+            found.snapshotId,
+            found.sequenceNumber,
+            found.timestampMillis,
+            found.operation != DataOperations.REPLACE,
+            found.summary.asScala.toMap)
+        }
       }
 
     private def plan(snapshot: Long): Seq[PlannedFile] =
