@@ -25,7 +25,7 @@ from spark_changelog._options import (
 MAIN_LINE = "4.2"  # the Spark line without its number in the jar's name
 EXTENSION = "io.sparkchangelog.ChangelogExtensions"
 STATE_STORE = "io.sparkchangelog.PagedStateStoreProvider"
-FILE_MANAGER = "io.sparkchangelog.LocalCheckpointFileManager"
+FILE_MANAGER = "io.sparkchangelog.ChangelogCheckpointFileManager"
 GENERATED_CLASSES = "5000"
 STATIC = ("spark.jars", "spark.sql.extensions", "spark.sql.codegen.cache.maxEntries")
 EXPLAIN_PROVIDER = "org.apache.spark.sql.changelog.explain.ChangelogExplainGenerator"
@@ -46,8 +46,9 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
 
     - ``spark.sql.streaming.stateStore.providerClass``: ``PagedStateStoreProvider``, which stores
       state in pages of memory. A query with a checkpoint keeps the provider of its first start.
-    - ``spark.sql.streaming.checkpointFileManagerClass``: ``LocalCheckpointFileManager``, which
-      writes checkpoints on local disks without a process per file.
+    - ``spark.sql.streaming.checkpointFileManagerClass``: ``ChangelogCheckpointFileManager``,
+      which writes checkpoints on local disks without a process per file, and on S3 without a
+      rename.
     - ``spark.sql.codegen.cache.maxEntries``: 5000 generated classes in place of Spark's 100. A
       query with more classes than cache entries compiles its classes again in every batch.
 

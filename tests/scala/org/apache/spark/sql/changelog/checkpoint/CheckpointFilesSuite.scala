@@ -32,7 +32,7 @@ class CheckpointFilesSuite extends AnyFunSuite with ChangelogSession with ErrorC
   import session.implicits._
 
   private val fileManager = STREAMING_CHECKPOINT_FILE_MANAGER_CLASS.parent.key
-  private val ours = "io.sparkchangelog.LocalCheckpointFileManager"
+  private val ours = "io.sparkchangelog.ChangelogCheckpointFileManager"
   private val local =
     Map(
       "fs.file.impl" -> classOf[LocalFileSystem].getName,
@@ -229,7 +229,7 @@ class CheckpointFilesSuite extends AnyFunSuite with ChangelogSession with ErrorC
           rewriteProvider(
             checkpoint,
             conf.getOrElse(Provider, SparkProvider),
-            isChecked = !conf(fileManager).contains("Local"))
+            isChecked = conf(fileManager) != ours)
           conf.foreach { case (key, value) => session.conf.set(key, value) }
           try {
             val found = newRowsOfNextBatch(checkpoint.getPath)

@@ -27,7 +27,7 @@ class DamagedCheckpointSuite extends AnyFunSuite with CheckpointDamage with Erro
     "fs.file.impl" -> classOf[LocalFileSystem].getName,
     "fs.file.impl.disable.cache" -> "true",
     STREAMING_CHECKPOINT_FILE_MANAGER_CLASS.parent.key ->
-      "io.sparkchangelog.LocalCheckpointFileManager",
+      "io.sparkchangelog.ChangelogCheckpointFileManager",
     "spark.sql.streaming.stateStore.minDeltasForSnapshot" -> "1")
 
   override protected lazy val spark: SparkSession = {
@@ -104,7 +104,7 @@ class DamagedCheckpointSuite extends AnyFunSuite with CheckpointDamage with Erro
       val settings = ChildProcess.session(output) ++ Variant.Paged ++ Map(
         "spark.hadoop.fs.file.impl" -> classOf[LocalFileSystem].getName,
         STREAMING_CHECKPOINT_FILE_MANAGER_CLASS.parent.key ->
-          "io.sparkchangelog.LocalCheckpointFileManager")
+          "io.sparkchangelog.ChangelogCheckpointFileManager")
       val process = new ChildProcess(CheckpointDriver, output)
         .start(ChildProcess.line(settings), query.folder.getPath, output.toString)
       (output, process)

@@ -27,7 +27,7 @@ class FullDiskSuite extends AnyFunSuite with ChangelogSession {
 
   private val managers = Seq(
     "another file manager" -> Map(fileManager -> classOf[FailingCheckpointFiles].getName),
-    "LocalCheckpointFileManager" -> Map(
+    "ChangelogCheckpointFileManager" -> Map(
       fileManager -> classOf[FailingLocalCheckpointFiles].getName,
       "fs.file.impl" -> classOf[LocalFileSystem].getName,
       "fs.file.impl.disable.cache" -> "true"))

@@ -11,7 +11,7 @@ import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager.CancellableFSDataOutputStream
 import org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager
 
-import io.sparkchangelog.LocalCheckpointFileManager
+import io.sparkchangelog.ChangelogCheckpointFileManager
 
 /** Files of checkpoints that can't be written when a test says so: a full disk, a lost connection. */
 class FailingCheckpointFiles(path: Path, hadoopConf: Configuration)
@@ -25,7 +25,7 @@ class FailingCheckpointFiles(path: Path, hadoopConf: Configuration)
 
 /** The same of our files. */
 class FailingLocalCheckpointFiles(path: Path, hadoopConf: Configuration)
-    extends LocalCheckpointFileManager(path, hadoopConf) {
+    extends ChangelogCheckpointFileManager(path, hadoopConf) {
 
   override def createAtomic(
       path: Path,

@@ -22,20 +22,27 @@ import org.apache.spark.sql.changelog.errors.{ChangelogErrors, ChangelogRuntimeE
 
 /** A small text file of a checkpoint or table, written atomically. */
 class TextFile(path: Path, hadoopConf: Configuration) {
-  private lazy val files = CheckpointFileManager.create(path.getParent, hadoopConf)
+  private lazy val files = CheckpointFiles(path.getParent, hadoopConf)
 
   def exists: Boolean = files.exists(path)
 
-  def write(text: String): Unit = write(text, replace = true)
+  def write(text: String): Unit = write(text, files, replace = true)
 
-  /** Creates the file. Returns false if the file exists. Of several concurrent writers, a single writer succeeds. */
+  /**
+   * Creates the file. Returns false if the file exists with another text. Of several concurrent writers, a single
+   * writer succeeds, unless [[CheckpointFiles.whyNotCreatedOnce]] returns a reason.
+   */
   def create(text: String): Boolean =
     try {
-      write(text, replace = false)
+      val once = CheckpointFiles.creatingOnce(path.getParent, hadoopConf)
+      write(text, once.getOrElse(files), replace = false)
       true
-    } catch { case _: FileAlreadyExistsException => false }
+    } catch {
+      // The response of a store may get lost. A repeated request then finds the file of the first.
+      case _: FileAlreadyExistsException => find().contains(text)
+    }
 
-  private def write(text: String, replace: Boolean): Unit = {
+  private def write(text: String, files: CheckpointFileManager, replace: Boolean): Unit = {
     files.mkdirs(path.getParent)
     val stream = files.createAtomic(path, overwriteIfPossible = replace)
     try {
@@ -78,11 +85,19 @@ private[changelog] object NamingFile {
     }
 }
 
-/** Creates a folder atomically: fills a temporary folder beside the target, then renames the folder. */
+/**
+ * Creates a folder atomically: fills a temporary folder beside the target, then renames the folder.
+ *
+ * Object stores rename file by file. The folder is therefore filled in place there, and the file that is written last
+ * tells readers that the folder is complete.
+ */
 class StagedFolder(into: Path, hadoopConf: Configuration) {
   private val files: FileSystem = into.getFileSystem(hadoopConf)
 
-  val folder: Path = new Path(into.getParent, s".${into.getName}-${UUID.randomUUID}")
+  private val isRenamed = CheckpointFiles.renamesAtomically(files)
+
+  val folder: Path =
+    if (isRenamed) new Path(into.getParent, s".${into.getName}-${UUID.randomUUID}") else into
 
   /** Copies a file or folder to `place` in the folder. */
   def copy(from: Path, place: String): Unit = {
@@ -104,11 +119,17 @@ class StagedFolder(into: Path, hadoopConf: Configuration) {
     if (files.exists(into) && files.listStatus(into).nonEmpty) throw taken
     try {
       val result = write(folder)
-      try files.delete(into, false)
-      catch { case _: IOException => throw taken }
-      if (!files.rename(folder, into)) throw taken
+      if (isRenamed) {
+        try files.delete(into, false)
+        catch { case _: IOException => throw taken }
+        if (!files.rename(folder, into)) throw taken
+      }
       result
-    } finally files.delete(folder, true)
+    } catch {
+      case error: Throwable =>
+        files.delete(folder, true)
+        throw error
+    }
   }
 }
 

@@ -14,7 +14,7 @@ import org.apache.spark.sql.catalyst.util.quoteIdentifier
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.execution.command.DropTableCommand
 
-import org.apache.spark.sql.changelog.checkpoint.Fence
+import org.apache.spark.sql.changelog.checkpoint.{CheckpointFiles, Fence}
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.sinks.{SinkInput, SinkOptions}
 import org.apache.spark.sql.changelog.views.files.SnapshotVersions.Version
@@ -47,6 +47,7 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
     val definition = made.definition
     val generation = ViewStorage.newGeneration(newHome(made.name))
     val view = made.copy(definition = definition.copy(generation = Some(generation)))
+    checkStore(view)
     val path = new Path(view.definition.rows, SnapshotStorage.Initial)
     write(view, session.createDataFrame(java.util.List.of[Row](), view.schema), path)
     val comment = definition.comment.map(text => s"COMMENT ${Literal(text).sql}").getOrElse("")
@@ -57,6 +58,19 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
       AS ${select(view, path)}""")
     show(view, path)
     view
+  }
+
+  /** Rejects a store where two processes may both write the next version. */
+  private def checkStore(view: MaterializedView): Unit = {
+    val hadoopConf = session.sessionState.newHadoopConf()
+    CheckpointFiles.whyNotCreatedOnce(view.definition.folder, hadoopConf).foreach { reason =>
+      throw analysis(
+        "CHANGELOG_VIEW_STORE_NOT_SUPPORTED",
+        "view" -> view.sql,
+        "provider" -> view.definition.provider,
+        "folder" -> view.definition.home,
+        "reason" -> reason)
+    }
   }
 
   override def sink(view: MaterializedView): (String, Map[String, String]) = {

@@ -19,6 +19,7 @@ import org.apache.spark.sql.streaming.StreamingQuery
 import org.apache.spark.sql.types.{MetadataBuilder, StructType}
 
 import org.apache.spark.sql.changelog.analysis.ResolvePassingTime
+import org.apache.spark.sql.changelog.checkpoint.CheckpointFiles
 import org.apache.spark.sql.changelog.compat.{ForwardedListeners, SparkRules}
 import org.apache.spark.sql.changelog.connectors.delta.Delta
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
@@ -236,6 +237,10 @@ object ViewQuery {
     RecordedSettings.resetToDefaults(session.sessionState.conf, definition.settings.keySet)
     definition.temporaryViews.foreach(keepOnly(session, _))
     session.conf.set(RefuseViewWrites.Allowed, value = true)
+    // Spark's file managers replace the offsets of another process where renames are not atomic.
+    if (!session.sessionState.conf.contains(FileManager)) {
+      session.conf.set(FileManager, classOf[CheckpointFiles].getName)
+    }
     // The text already contains the values of `${...}`.
     session.conf.set(SQLConf.VARIABLE_SUBSTITUTE_ENABLED.key, value = false)
     // Rows of a missing file would be missing from the changes.
@@ -248,6 +253,8 @@ object ViewQuery {
     manager.setCurrentNamespace(definition.namespace.drop(1).toArray)
     session
   }
+
+  private val FileManager = SQLConf.STREAMING_CHECKPOINT_FILE_MANAGER_CLASS.parent.key
 
   /** Drops further temporary views, which would hide the tables read by the query. */
   private def keepOnly(session: SparkSession, temporaryViews: Seq[String]): Unit = {

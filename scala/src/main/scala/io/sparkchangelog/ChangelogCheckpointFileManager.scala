@@ -9,10 +9,11 @@ import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.changelog.checkpoint.CheckpointFiles
 
 /**
- * LocalCheckpointFileManager: writes checkpoints of any streaming query to local disks, without a process per file.
+ * ChangelogCheckpointFileManager: writes checkpoints of any streaming query to local disks without a process per file,
+ * and to S3 without a rename. If two drivers create one file, a single driver succeeds.
  *
  * To use the manager, set
- * `spark.sql.streaming.checkpointFileManagerClass=io.sparkchangelog.LocalCheckpointFileManager`. The files have the
+ * `spark.sql.streaming.checkpointFileManagerClass=io.sparkchangelog.ChangelogCheckpointFileManager`. The files have the
  * names and content of Spark's files. On other file systems, Spark's manager writes the files.
  *
  * @param path
@@ -20,5 +21,5 @@ import org.apache.spark.sql.changelog.checkpoint.CheckpointFiles
  * @param hadoopConf
  *   the settings to find the file system of a path
  */
-class LocalCheckpointFileManager(path: Path, hadoopConf: Configuration)
+class ChangelogCheckpointFileManager(path: Path, hadoopConf: Configuration)
     extends CheckpointFiles(path, hadoopConf)
