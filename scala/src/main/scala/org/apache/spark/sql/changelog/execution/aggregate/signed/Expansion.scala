@@ -3,6 +3,8 @@
 
 package org.apache.spark.sql.changelog.execution.aggregate.signed
 
+import org.apache.spark.sql.catalyst.util.ArrayData
+
 /**
  * An exact number: the unevaluated sum of doubles that do not overlap, smallest first. Sums and products of
  * expansions are exact.
@@ -162,85 +164,49 @@ object PowerSumFunctions {
     choose(component, first, second, third)
   }
 
+  // The sums of a moment are x, y and xy, or the powers of x in order, in three doubles each.
+
   /** Sum / count. */
-  def mean(count: Double, x: Double, xError: Double, xRest: Double): Double =
-    Expansion(xRest, xError, x).toDouble / count
+  def mean(count: Double, sums: ArrayData): Double =
+    Expansion(sums.getDouble(2), sums.getDouble(1), sums.getDouble(0)).toDouble / count
 
   /** Sum of (x - mean)^2. */
-  def secondMoment(
-      count: Double,
-      x: Double,
-      xError: Double,
-      xRest: Double,
-      xx: Double,
-      xxError: Double,
-      xxRest: Double): Double = {
-    val moment = coMoment(count, x, xError, xRest, x, xError, xRest, xx, xxError, xxRest)
-    if (moment <= xx * Nothing) 0.0 else moment
+  def secondMoment(count: Double, sums: ArrayData): Double = {
+    val x = sum(sums, 0)
+    val moment = deviation(count, x, x, sum(sums, 1))
+    if (moment <= sums.getDouble(3) * Nothing) 0.0 else moment
   }
 
   /** Sum of (x - mean of x) (y - mean of y). */
-  def coMoment(
-      count: Double,
-      x: Double,
-      xError: Double,
-      xRest: Double,
-      y: Double,
-      yError: Double,
-      yRest: Double,
-      xy: Double,
-      xyError: Double,
-      xyRest: Double): Double = {
-    val product = Expansion(x, xError, xRest) * Expansion(y, yError, yRest)
-    (Expansion(count) * Expansion(xy, xyError, xyRest) - product).toDouble / count
-  }
+  def coMoment(count: Double, sums: ArrayData): Double =
+    deviation(count, sum(sums, 0), sum(sums, 1), sum(sums, 2))
+
+  private def deviation(count: Double, x: Expansion, y: Expansion, xy: Expansion): Double =
+    (Expansion(count) * xy - x * y).toDouble / count
 
   /** Sum of (x - mean)^3. */
-  def thirdMoment(
-      count: Double,
-      x: Double,
-      xError: Double,
-      xRest: Double,
-      xx: Double,
-      xxError: Double,
-      xxRest: Double,
-      xxx: Double,
-      xxxError: Double,
-      xxxRest: Double): Double = {
+  def thirdMoment(count: Double, sums: ArrayData): Double = {
     val n = Expansion(count)
-    val sum = Expansion(x, xError, xRest)
-    val squares = Expansion(xx, xxError, xxRest)
-    val cubes = Expansion(xxx, xxxError, xxxRest)
+    val (x, xx, xxx) = (sum(sums, 0), sum(sums, 1), sum(sums, 2))
     // n^2 m3 = n^2 S3 - 3 n S1 S2 + 2 S1^3
-    val moment = n * (n * cubes - Expansion(3) * sum * squares) + Expansion(2) * sum * sum * sum
+    val moment = n * (n * xxx - Expansion(3) * x * xx) + Expansion(2) * x * x * x
     moment.toDouble / (count * count)
   }
 
   /** Sum of (x - mean)^4. */
-  def fourthMoment(
-      count: Double,
-      x: Double,
-      xError: Double,
-      xRest: Double,
-      xx: Double,
-      xxError: Double,
-      xxRest: Double,
-      xxx: Double,
-      xxxError: Double,
-      xxxRest: Double,
-      xxxx: Double,
-      xxxxError: Double,
-      xxxxRest: Double): Double = {
+  def fourthMoment(count: Double, sums: ArrayData): Double = {
     val n = Expansion(count)
-    val sum = Expansion(x, xError, xRest)
-    val squares = Expansion(xx, xxError, xxRest)
-    val cubes = Expansion(xxx, xxxError, xxxRest)
-    val fourths = Expansion(xxxx, xxxxError, xxxxRest)
+    val (x, xx, xxx, xxxx) = (sum(sums, 0), sum(sums, 1), sum(sums, 2), sum(sums, 3))
     // n^3 m4 = n^3 S4 - 4 n^2 S1 S3 + 6 n S1^2 S2 - 3 S1^4
-    val square = sum * sum
-    val moment = n * (n * (n * fourths - Expansion(4) * sum * cubes) +
-      Expansion(6) * square * squares) - Expansion(3) * square * square
+    val square = x * x
+    val moment = n * (n * (n * xxxx - Expansion(4) * x * xxx) + Expansion(6) * square * xx) -
+      Expansion(3) * square * square
     moment.toDouble / (count * count * count)
+  }
+
+  private def sum(sums: ArrayData, number: Int): Expansion = {
+    val first = 3 * number
+    Expansion(sums.getDouble(first), sums.getDouble(first + 1), sums.getDouble(first + 2))
   }
 
   private def numTerms(degree: Int): Int = if (degree > 2) degree + 1 else degree

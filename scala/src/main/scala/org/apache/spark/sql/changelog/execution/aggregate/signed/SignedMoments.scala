@@ -103,7 +103,10 @@ private[aggregate] case class SignedMoments(
     val computed = moments.map { moment =>
       val value =
         if (moment.function == "count") n
-        else PowerSum.invoke(moment.function, n +: moment.products.flatMap(sums(_).columns): _*)
+        else {
+          val columns = moment.products.flatMap(sums(_).columns)
+          PowerSum.invoke(moment.function, n, CreateArray(columns))
+        }
       outliers.zip(Names).foldLeft(value) { case (value, (number, name)) =>
         if (moment.products.exists(_.contains(name))) {
           If(EqualTo(number, Literal(0L)), value, Literal(Double.NaN))
