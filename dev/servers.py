@@ -11,11 +11,12 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import urllib.request
 from pathlib import Path
 from typing import Any
 
 from server_group import HOST, Group, free_port, listens, quiet
-from server_programs import CACHE, alone, fetch, installed, java
+from server_programs import CACHE, HOME, Missing, alone, fetch, installed, java
 
 KAFKA = ("org.apache.kafka", "kafka_2.13", "3.9.1")
 KAFKA_LOGGING = ("org.slf4j", "slf4j-reload4j", "1.7.36")
@@ -155,4 +156,23 @@ def start_kafka(group: Group) -> Address:
     return {"host": HOST, "port": port, "bootstrap": f"{HOST}:{port}"}
 
 
-SERVICES = {"postgres": start_postgres, "mariadb": start_mariadb, "kafka": start_kafka}
+def start_s3(group: Group) -> Address:
+    """Start an S3 server with a bucket."""
+    install = ["bash", "-c", "source dev/common.sh && prepare_tools s3"]
+    done = subprocess.run(install, cwd=HOME, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise Missing(f"could not install the S3 server: {done.stderr[-500:]}")
+    port, bucket = free_port(), "bucket"
+    command = [f"{done.stdout.strip()}/moto_server", "-H", HOST, "-p", f"{port}"]
+    group.spawn("s3", command, None, signal.SIGTERM, lambda: listens(port))
+    url = f"http://{HOST}:{port}"
+    urllib.request.urlopen(urllib.request.Request(f"{url}/{bucket}", method="PUT")).close()
+    return {"host": HOST, "port": port, "endpoint": url, "bucket": bucket}
+
+
+SERVICES = {
+    "postgres": start_postgres,
+    "mariadb": start_mariadb,
+    "kafka": start_kafka,
+    "s3": start_s3,
+}

@@ -48,7 +48,17 @@ object Dependencies {
     iceberg,
     "com.h2database" % "h2" % "2.3.232" % Test,
     "org.mariadb.jdbc" % "mariadb-java-client" % "3.5.6" % Test,
-    "org.postgresql" % "postgresql" % "42.7.8" % Test)
+    "org.postgresql" % "postgresql" % "42.7.8" % Test) ++ s3a
+
+  /** S3A for `dev/object-store`, without the bundle of the AWS SDK, which has 690 MB. */
+  private lazy val s3a: Seq[ModuleID] =
+    if (!sys.env.contains("CHANGELOG_OBJECT_STORE")) Nil
+    else
+      Seq("s3", "s3-transfer-manager", "sts").map(
+        "software.amazon.awssdk" % _ % "2.35.4" % Test) ++ Seq(
+        ("org.apache.hadoop" % "hadoop-aws" % "3.5.0" % Test).intransitive(),
+        ("software.amazon.s3.analyticsaccelerator" % "analyticsaccelerator-s3" % "1.3.1" % Test)
+          .intransitive())
 
   /** The jars of the Spark to use instead of these artifacts: those in the folder `SPARK_JARS`. */
   private val otherJars: Seq[File] =

@@ -26,6 +26,8 @@ object Services extends Assertions {
 
   def kafka(): Map[String, String] = address("kafka")
 
+  def s3(): Map[String, String] = address("s3")
+
   private def address(name: String): Map[String, String] = synchronized {
     started.getOrElseUpdate(name, start(name)) match {
       case Right(address) => address
