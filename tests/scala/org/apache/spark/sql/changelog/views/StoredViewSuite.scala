@@ -3,11 +3,14 @@
 
 package org.apache.spark.sql.changelog.views
 
+import java.nio.file.FileAlreadyExistsException
 import java.util.concurrent.{Callable, Executors}
 
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
+import scala.util.Try
 
+import io.delta.storage.LogStore
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 
@@ -41,28 +44,47 @@ class StoredViewSuite extends ViewTest {
 
   private def hadoopConf: Configuration = spark.sessionState.newHadoopConf()
 
-  /** Of writers of a file at the same time, returns those that are told to have created the file. */
-  private def winners(path: Path, writers: Int): Seq[Int] = {
-    val threads = Executors.newFixedThreadPool(writers)
+  /** Of writers at the same time, returns those that are told to have created a file. */
+  private def winners(create: String => Boolean): Seq[String] = {
+    val threads = Executors.newFixedThreadPool(4)
     try {
-      val tasks = (0 until writers).map { writer =>
-        (() =>
-          if (new TextFile(path, hadoopConf).create(s"$writer")) Some(writer)
-          else None): Callable[Option[Int]]
+      val tasks = (0 until 4).map { writer =>
+        (() => Some(s"$writer").filter(create)): Callable[Option[String]]
       }
       threads.invokeAll(tasks.asJava).asScala.flatMap(_.get).toSeq
     } finally threads.shutdownNow()
   }
 
+  /** Of writers of each of several files, one creates the file, and the file is from this writer. */
+  private def checkCreatedOnce(folder: String)(create: (Path, String) => Boolean): Unit =
+    for (number <- 0 until 50) {
+      val path = new Path(s"$folder/$number")
+      val found = winners(create(path, _))
+      assert(found.size == 1, s"in round $number")
+      assert(new TextFile(path, hadoopConf).read().trim == found.head)
+    }
+
   for (scheme <- Seq("file", "store"))
-    test(s"$scheme: one of several writers creates a file, and the file is from this writer") {
-      for (number <- 0 until 50) {
-        val path = new Path(s"$scheme://$folder/files-$scheme/$number")
-        val found = winners(path, 4)
-        assert(found.size == 1, s"in round $number")
-        assert(new TextFile(path, hadoopConf).read() == found.head.toString)
+    test(s"$scheme: one of several writers creates a file") {
+      checkCreatedOnce(s"$scheme://$folder/files-$scheme") { (path, text) =>
+        new TextFile(path, hadoopConf).create(text)
       }
     }
+
+  test("store: one of several processes commits a version of a Delta table") {
+    val name = "io.sparkchangelog.ConditionalLogStore"
+    val log = Try(Class.forName(name)).map { found =>
+      val made = found.getConstructor(classOf[Configuration]).newInstance(hadoopConf)
+      made.asInstanceOf[LogStore]
+    }
+    assume(log.isSuccess, "Delta has no release for this line of Spark")
+    checkCreatedOnce(s"store://$folder/log") { (path, text) =>
+      try {
+        log.get.write(path, java.util.List.of(text).iterator(), false, hadoopConf)
+        true
+      } catch { case _: FileAlreadyExistsException => false }
+    }
+  }
 
   test("store: a file that another writer creates after the look for the file stays") {
     val path = new Path(s"store://$folder/late/1")
