@@ -274,16 +274,8 @@ object ViewDefinition extends CapturesConfig {
     s"$History.deleteWhen" -> "delete_when")
 
   /** The view properties of this extension for users. */
-  private val Known =
-    Seq(
-      Emit,
-      Follow,
-      History,
-      Interval,
-      Lag,
-      Policy,
-      Retention,
-      SchemaChange) ++ HistoryArguments.keys
+  private val Known = HistoryArguments.keys.toSeq ++
+    Seq(Emit, Follow, History, Interval, Lag, Policy, Retention, SchemaChange)
   private val Ours = "changelog."
 
   /** Whether a property changes the rows of the view. */

@@ -140,31 +140,25 @@ private[records] object ProtobufRecords {
     StructProto.getDescriptor,
     TimestampProto.getDescriptor,
     WrappersProto.getDescriptor,
-    declare(
-      "google.type",
-      "Date",
-      "year" -> Type.INT32,
-      "month" -> Type.INT32,
-      "day" -> Type.INT32),
-    declare(
-      "google.type",
-      "TimeOfDay",
-      "hours" -> Type.INT32,
-      "minutes" -> Type.INT32,
-      "seconds" -> Type.INT32,
-      "nanos" -> Type.INT32),
-    declare(
-      "confluent.type",
-      "Decimal",
-      "value" -> Type.BYTES,
-      "precision" -> Type.UINT32,
-      "scale" -> Type.INT32))
+    declare("google.type", "Date", Type.INT32, "year", "month", "day"),
+    declare("google.type", "TimeOfDay", Type.INT32, "hours", "minutes", "seconds", "nanos"),
+    declare("confluent.type", "Decimal", Type.BYTES, "value", "precision", "scale"))
 
-  private def declare(space: String, message: String, fields: (String, Type)*): FileDescriptor = {
+  /** Returns a file with a message whose fields are numbers of 32 bits, except for the first one. */
+  private def declare(
+      space: String,
+      message: String,
+      first: Type,
+      fields: String*): FileDescriptor = {
     val declared = DescriptorProto.newBuilder().setName(message)
-    fields.zipWithIndex.foreach { case ((field, of), index) =>
-      declared.addField(
-        FieldDescriptorProto.newBuilder().setName(field).setNumber(index + 1).setType(of.toProto))
+    fields.zip(first +: Seq.fill(3)(Type.INT32)).zipWithIndex.foreach {
+      case ((field, of), index) =>
+        declared.addField(
+          FieldDescriptorProto
+            .newBuilder()
+            .setName(field)
+            .setNumber(index + 1)
+            .setType(of.toProto))
     }
     val name = s"${space.replace('.', '/')}/${message.toLowerCase(Locale.ROOT)}.proto"
     val file =
