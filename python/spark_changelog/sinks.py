@@ -107,9 +107,8 @@ def sink(
     >>> totals = rides.selectExpr("'Oslo' AS city").groupBy("city").count()
     >>> changes = to_changelog(totals.withColumnRenamed("count", "total"))
     >>> writer = changes.writeStream.format("changelog-function").option("function", "totals")
-    >>> query = writer.option("checkpointLocation", tempfile.mkdtemp()).start()
-    >>> query.processAllAvailable()
-    >>> query.stop()
+    >>> writer = writer.option("checkpointLocation", tempfile.mkdtemp())
+    >>> writer.trigger(availableNow=True).start().awaitTermination()
     >>> sorted(written)
     ['Oslo']
     """

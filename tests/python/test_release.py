@@ -56,9 +56,11 @@ def test_the_changelog_knows_the_version() -> None:
 
 
 def test_no_setting_is_newer_than_the_version() -> None:
-    settings = "scala/src/main/scala/org/apache/spark/sql/changelog/config/ChangelogConf.scala"
-    since = re.findall(r'\.version\("([\d.]+)"\)', text(settings))
-    assert since
+    shims = "org/apache/spark/sql/changelog/compat/PlanShims.scala"
+    since = [
+        found(r'\.version\("([\d.]+)"\)', f"scala/src/main/{line}/{shims}")
+        for line in ("spark-4.1", "spark-4.2+")
+    ]
     assert max(tuple(map(int, version.split("."))) for version in since) <= tuple(
         map(int, RELEASE.split("."))
     )

@@ -205,7 +205,7 @@ def test_a_view_heals_once_its_rows_are_mended(spark: SparkSession) -> None:
         lines.append(line)
         if "shares: failed (2)" in line:
             spark.sql("INSERT OVERWRITE kept_orders VALUES ('Ada', 5), ('Ben', 2)")
-        elif "shares: failed" not in line:
+        elif "shares: " in line and "shares: failed" not in line:
             stop.set()
 
     try:
@@ -214,7 +214,7 @@ def test_a_view_heals_once_its_rows_are_mended(spark: SparkSession) -> None:
     finally:
         spark.sql("DROP MATERIALIZED VIEW shares")
         spark.sql("DROP TABLE kept_orders")
-    assert "DIVIDE_BY_ZERO" in lines[0]
+    assert any("shares: failed" in line and "DIVIDE_BY_ZERO" in line for line in lines)
 
 
 def test_views_that_do_not_read_each_other_are_refreshed_side_by_side(

@@ -47,11 +47,11 @@ class PushDownSuite extends AnyFunSuite with ViewSession with BeforeAndAfterEach
     for {
       plan <- plans.toSeq
       node <- plan.split("\n\n")
-      if Scan.matches(node) && node.contains(folder) && !node.contains("ReadSchema: struct<>")
+      if Scan.matches(node) && node.contains(folder)
     } yield node -> plan
   }
 
-  private val Scan = """(?s)\s*\(\d+\) Scan \w+.*""".r
+  private val Scan = """(?s)\s*\(\d+\) Scan .*\nReadSchema: struct<\w.*""".r
 
   private def check(
       scans: Seq[(String, String)],
