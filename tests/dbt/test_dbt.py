@@ -39,7 +39,7 @@ class Shop:
             "spark.ui.enabled": "false",
         }
         output = {"type": "spark", "method": "session", "host": "NA", "schema": "shop"}
-        output = {**output, "threads": 2, "server_side_parameters": settings}
+        output = {**output, "threads": 4, "server_side_parameters": settings}
         profiles = {"shop": {"target": "dev", "outputs": {"dev": output}}}
         (self.project / "profiles.yml").write_text(json.dumps(profiles))
         packages = {"packages": [{"local": str(ROOT / "dbt")}]}
@@ -111,7 +111,7 @@ def test_the_first_run_makes_the_views(shop: Shop) -> None:
 
 def test_the_next_run_reads_what_has_changed(shop: Shop) -> None:
     shop.spark.sql("INSERT INTO shop.rides VALUES ('Rome', 9), ('Bern', 3)")
-    shop.dbt("run")
+    ran = shop.dbt("run")
     assert shop.rows("SELECT * FROM shop.totals") == [
         ("Bern", 1, 3),
         ("Oslo", 2, 7),
@@ -120,6 +120,11 @@ def test_the_next_run_reads_what_has_changed(shop: Shop) -> None:
     assert shop.rows("SELECT * FROM shop.sizes") == [(1, 1), (2, 2)]
     assert shop.rows("SELECT * FROM shop.dear") == [("Oslo", 5), ("Rome", 9)]
     assert {shop.modes(view)[0] for view in ("totals", "sizes", "dear")} == {"incremental"}
+    # The models that do not read each other are refreshed side by side.
+    times = {name: node.timing[-1] for name, node in ran.items()}
+    assert times["dear"].started_at < times["totals"].completed_at
+    assert times["totals"].started_at < times["dear"].completed_at
+    assert times["sizes"].started_at > times["totals"].completed_at
     assert [node.status for node in shop.dbt("test").values()] == ["pass"] * 3
 
 
@@ -166,12 +171,24 @@ def test_another_query_replaces_the_view(shop: Shop) -> None:
     shop.dbt("test", "--select", "sizes")
 
 
-def test_a_table_of_that_name_makes_room(shop: Shop) -> None:
-    shop.spark.sql("CREATE TABLE shop.plain USING parquet AS SELECT 1 AS one")
-    (shop.project / "models" / "plain.sql").write_text(
-        "{{ config(materialized='materialized_view', file_format='parquet') }}\n"
-        "SELECT max(fare) AS most FROM {{ ref('rides') }}"
+def test_an_incremental_model_becomes_a_view(shop: Shop) -> None:
+    path = shop.project / "models" / "plain.sql"
+    query = "SELECT max(fare) AS most FROM {{ ref('rides') }}"
+    path.write_text(
+        "{{ config(materialized='incremental', incremental_strategy='append', "
+        "file_format='parquet') }}\n"
+        f"{query}\n"
+        "{% if is_incremental() %} WHERE fare > (SELECT max(most) FROM {{ this }}) {% endif %}"
+    )
+    shop.dbt("run", "--select", "plain")
+    views = shop.spark.sql("SHOW MATERIALIZED VIEWS IN shop").collect()
+    assert "plain" not in {row.name for row in views}
+    path.write_text(
+        f"{{{{ config(materialized='materialized_view', file_format='parquet') }}}}\n{query}"
     )
     shop.dbt("run", "--select", "plain")
     assert shop.rows("SELECT * FROM shop.plain") == shop.rows("SELECT max(fare) FROM shop.rides")
-    assert shop.modes("plain")  # so it is a view
+    shop.spark.sql("INSERT INTO shop.rides VALUES ('Oslo', 100)")
+    shop.dbt("run", "--select", "plain")
+    assert shop.rows("SELECT * FROM shop.plain") == [(100,)]
+    assert shop.modes("plain")[0] == "incremental"
