@@ -20,7 +20,7 @@ import org.apache.spark.sql.changelog.checkpoint.{Fence, TextFile}
 import org.apache.spark.sql.changelog.testing._
 
 /** Tables, views and checkpoints on an S3 server, by `dev/object-store`. */
-class ObjectStoreSuite extends ViewTest {
+class ObjectStoreSuite extends EffectTest {
   private val Lease = 3000
   private val home = QuickFileSystem.temporaryDirectory().toPath
   private val isThere = Try(Class.forName("org.apache.hadoop.fs.s3a.S3AFileSystem")).isSuccess
@@ -51,18 +51,6 @@ class ObjectStoreSuite extends ViewTest {
     super.beforeAll()
     // as in a session without the settings of the tests
     spark.conf.unset(manager)
-  }
-
-  override def beforeEach(): Unit = {
-    super.beforeEach()
-    run("CREATE TABLE plain (customer STRING, amount INT) USING delta")
-    run("INSERT INTO plain VALUES ('Ada', 1), ('Ben', 2)")
-  }
-
-  override def afterEach(): Unit = {
-    Fence.onEffect = (_, _) => ()
-    super.afterEach()
-    run("DROP TABLE plain")
   }
 
   private def onStore(name: String)(body: => Any): Unit = if (isThere) test(name)(body)

@@ -19,7 +19,7 @@ import org.apache.spark.sql.changelog.testing.{RowMultiset, Share}
  * Another process takes the lease of a view at each effect of a statement, before and after the effect is checked. The
  * statement changes nothing from then on.
  */
-class ViewFenceSuite extends ViewTest {
+class ViewFenceSuite extends EffectTest {
   import ViewFenceSuite._
 
   private val query = "SELECT customer, sum(amount) AS total FROM plain GROUP BY customer"
@@ -34,17 +34,9 @@ class ViewFenceSuite extends ViewTest {
     super.afterAll()
   }
 
-  override def beforeEach(): Unit = {
-    super.beforeEach()
-    run("CREATE TABLE plain (customer STRING, amount INT) USING delta")
-    run("INSERT INTO plain VALUES ('Ada', 1), ('Ben', 2)")
-  }
-
   override def afterEach(): Unit = {
-    Fence.onEffect = (_, _) => ()
     super.afterEach()
     run("DROP MATERIALIZED VIEW IF EXISTS w")
-    run("DROP TABLE plain")
   }
 
   private def view: MaterializedView = new ViewCatalog(spark).get(Seq("v"))

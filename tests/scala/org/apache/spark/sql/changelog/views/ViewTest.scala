@@ -6,6 +6,7 @@ package org.apache.spark.sql.changelog.views
 import org.scalatest.BeforeAndAfterEach
 import org.scalatest.funsuite.AnyFunSuite
 
+import org.apache.spark.sql.changelog.checkpoint.Fence
 import org.apache.spark.sql.changelog.testing._
 
 /** Gives a suite views over a table of files, and what they are compared with. */
@@ -55,4 +56,19 @@ trait ViewTest extends AnyFunSuite with ViewSession with ErrorChecks with Before
 
   protected def facts(sql: String): Map[String, String] =
     run(sql).map(row => row.getString(0) -> row.getString(1)).toMap
+}
+
+/** Gives each test a Delta table `plain`, and ends what the test does at the effects of statements. */
+trait EffectTest extends ViewTest {
+  override def beforeEach(): Unit = {
+    super.beforeEach()
+    run("CREATE TABLE plain (customer STRING, amount INT) USING delta")
+    run("INSERT INTO plain VALUES ('Ada', 1), ('Ben', 2)")
+  }
+
+  override def afterEach(): Unit = {
+    Fence.onEffect = (_, _) => ()
+    super.afterEach()
+    run("DROP TABLE plain")
+  }
 }

@@ -56,7 +56,9 @@ class CheckpointFiles(path: Path, hadoopConf: Configuration) extends CheckpointF
 }
 
 private[changelog] object CheckpointFiles {
-  private val Setting = SQLConf.STREAMING_CHECKPOINT_FILE_MANAGER_CLASS.parent.key
+
+  /** Spark's setting for the file manager. */
+  val Setting: String = SQLConf.STREAMING_CHECKPOINT_FILE_MANAGER_CLASS.parent.key
 
   /** File systems that rename a file or folder in one step, and fail if the target exists. */
   private val Renaming = Set("file", "hdfs", "abfs", "abfss")

@@ -3,12 +3,9 @@
 
 package org.apache.spark.sql.changelog.views
 
-import java.sql.Timestamp
-
 import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.classic.{DataFrame, Dataset, SparkSession}
-import org.apache.spark.sql.functions.lit
 
 import org.apache.spark.sql.changelog.compat.StreamLogs
 import org.apache.spark.sql.changelog.connectors.delta.Delta
@@ -19,9 +16,7 @@ import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.sinks.table.TableSink
 import org.apache.spark.sql.changelog.sinks.{SinkInput, SinkOptions}
 import org.apache.spark.sql.changelog.sources.tables.RowDelta
-import org.apache.spark.sql.changelog.views.files.SnapshotVersions.{
-  CommitTimestamp, CommitVersion, Version
-}
+import org.apache.spark.sql.changelog.views.files.SnapshotVersions.{Version, marked}
 import org.apache.spark.sql.changelog.views.files.Snapshots
 
 /**
@@ -100,10 +95,6 @@ class IcebergStorage(session: SparkSession) extends CatalogStorage(session) {
     }
     changes.foldLeft(marked(RowDelta(none, none), 0, 0))(_.union(_))
   }
-
-  private def marked(changes: DataFrame, number: Long, at: Long): DataFrame = changes
-    .withColumn(CommitVersion, lit(number))
-    .withColumn(CommitTimestamp, lit(new Timestamp(at)))
 
   override def changeStream(view: MaterializedView, from: Option[Long]): DataFrame =
     throw analysis(

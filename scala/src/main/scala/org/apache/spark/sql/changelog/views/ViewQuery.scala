@@ -238,8 +238,8 @@ object ViewQuery {
     definition.temporaryViews.foreach(keepOnly(session, _))
     session.conf.set(RefuseViewWrites.Allowed, value = true)
     // Spark's file managers replace the offsets of another process where renames are not atomic.
-    if (!session.sessionState.conf.contains(FileManager)) {
-      session.conf.set(FileManager, classOf[CheckpointFiles].getName)
+    if (!session.sessionState.conf.contains(CheckpointFiles.Setting)) {
+      session.conf.set(CheckpointFiles.Setting, classOf[CheckpointFiles].getName)
     }
     // The text already contains the values of `${...}`.
     session.conf.set(SQLConf.VARIABLE_SUBSTITUTE_ENABLED.key, value = false)
@@ -253,8 +253,6 @@ object ViewQuery {
     manager.setCurrentNamespace(definition.namespace.drop(1).toArray)
     session
   }
-
-  private val FileManager = SQLConf.STREAMING_CHECKPOINT_FILE_MANAGER_CLASS.parent.key
 
   /** Drops further temporary views, which would hide the tables read by the query. */
   private def keepOnly(session: SparkSession, temporaryViews: Seq[String]): Unit = {

@@ -136,7 +136,10 @@ private[tables] class SnapshotTable(session: SparkSession, override val name: St
 
   override def changes(from: TableVersion, until: TableVersion): LogicalPlan = {
     val changed = difference(from, until).rows(session)
-    RowDelta.net(changed, changed.columns.toSeq.init).queryExecution.analyzed
+    RowDelta
+      .net(changed, changed.columns.toSeq.init, RowDelta.NetOfRead)
+      .queryExecution
+      .analyzed
   }
 
   override def size(since: TableVersion): Option[TableSize] = {

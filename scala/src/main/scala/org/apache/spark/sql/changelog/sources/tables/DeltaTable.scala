@@ -160,7 +160,8 @@ private[tables] class DeltaTable(session: SparkSession, override val name: Strin
       try {
         try read(byFiles = false)
         catch {
-          case Delta.Error(Delta.NoFeed) => RowDelta.net(read(byFiles = true), columns)
+          case Delta.Error(Delta.NoFeed) =>
+            RowDelta.net(read(byFiles = true), columns, RowDelta.NetOfRead)
         }
       } catch {
         case error @ Delta.Error(condition) if Delta.hadOtherColumns(condition) =>

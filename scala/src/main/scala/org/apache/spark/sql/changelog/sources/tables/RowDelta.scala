@@ -31,7 +31,7 @@ private[changelog] object RowDelta {
   /** The number of additional copies of a row, negative for missing copies. */
   val Net = "_changelog_net"
 
-  /** The same, where rows are compared by the columns that a query reads. */
+  /** The same, where rows are compared by the columns that a query reads ([[PruneComparedColumns]]). */
   val NetOfRead = "_changelog_net_of_read"
 
   /**
@@ -51,11 +51,13 @@ private[changelog] object RowDelta {
   }
 
   /**
-   * Cancels inserts and deletes of rows that are equal in the columns that a query of changes reads
-   * ([[PruneComparedColumns]]). Rows that Spark can't group stay as they are.
+   * Cancels inserts and deletes of equal rows. Rows that Spark can't group stay as they are.
+   *
+   * @param net
+   *   the same as for [[apply]]
    */
-  def net(rows: DataFrame, names: Seq[String]): DataFrame =
-    if (isCountable(names.map(rows.schema(_).dataType))) netted(rows, names, NetOfRead) else rows
+  def net(rows: DataFrame, names: Seq[String], net: String = Net): DataFrame =
+    if (isCountable(names.map(rows.schema(_).dataType))) netted(rows, names, net) else rows
 
   private def netted(rows: DataFrame, names: Seq[String], net: String): DataFrame =
     changes(

@@ -126,11 +126,6 @@ class SnapshotVersions(session: SparkSession, view: MaterializedView) {
   private def of(rows: DataFrame, kind: String): DataFrame =
     rows.withColumn(RowKind.ChangeTypeColumnName, lit(kind).cast(StringType))
 
-  private def marked(changes: DataFrame, number: Long, at: Long): DataFrame =
-    changes
-      .withColumn(CommitVersion, lit(number))
-      .withColumn(CommitTimestamp, lit(new Timestamp(at)))
-
   private def load(version: Version): DataFrame =
     session.read.schema(view.schema).format(view.fileFormat).load(version.path)
 
@@ -173,6 +168,12 @@ object SnapshotVersions {
 
   val CommitVersion = "_commit_version"
   val CommitTimestamp = "_commit_timestamp"
+
+  /** Adds the number and the time of a version to its changes. */
+  def marked(changes: DataFrame, number: Long, at: Long): DataFrame =
+    changes
+      .withColumn(CommitVersion, lit(number))
+      .withColumn(CommitTimestamp, lit(new Timestamp(at)))
 
   /**
    * A version of a view.
