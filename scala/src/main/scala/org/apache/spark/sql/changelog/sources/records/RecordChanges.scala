@@ -91,9 +91,11 @@ private[changelog] case class RecordChanges(
    * }}}
    */
   private def readSinceTruncation(parsed: ParsedRecord): LogicalPlan = {
-    def place = Alias(struct(sequence: _*), "_place")()
-    val table = copy(metadata = metadata :+ place).readAll(parsed)
-    val truncations = Project(Seq(place), Filter(parsed.truncates, parsed.plan))
+    // a sequence such as a time in seconds may be equal for several records
+    val order = sequence ++ place.filter(_._1.equalsIgnoreCase("offset"))
+    def placed = Alias(struct(order: _*), "_place")()
+    val table = copy(metadata = metadata :+ placed).readAll(parsed)
+    val truncations = Project(Seq(placed), Filter(parsed.truncates, parsed.plan))
     val feed = FromChangelog
       .ofInserts(truncations, parsed.plan.isStreaming)
       .copy(reader = Some(faults.function))
