@@ -103,6 +103,19 @@ class AutoCdcSuite extends AnyFunSuite with ViewSession with ErrorChecks with Be
         "126 Lily Cancun 2 NULL"))
   }
 
+  test("tracked columns are found in any case, and without one a key has one interval") {
+    val clauses = "SEQUENCE BY sequenceNum COLUMNS (USERID, NAME) STORED AS SCD TYPE 2"
+    val names = Seq("123 Isabel 1 6", "124 Raul 1 NULL", "125 Mercedes 2 NULL", "126 Lily 2 NULL")
+    Seq(clauses, s"$clauses TRACK HISTORY ON (Name)").foreach { listed =>
+      check(flow(s"APPLY AS DELETE WHEN operation = 'DELETE' $listed"), names)
+      afterEach()
+      beforeEach()
+    }
+    check(
+      flow("SEQUENCE BY sequenceNum COLUMNS (userId) STORED AS SCD TYPE 2"),
+      Seq("123 1 NULL", "124 1 NULL", "125 2 NULL", "126 2 NULL"))
+  }
+
   test("a streaming table with its flow, listed columns, and an expression as sequence") {
     check(
       """CREATE STREAMING TABLE IF NOT EXISTS target FLOW AUTO CDC
@@ -142,5 +155,18 @@ class AutoCdcSuite extends AnyFunSuite with ViewSession with ErrorChecks with Be
       assert(refused(clauses).getCondition == "CHANGELOG_VIEW_CLAUSE_NOT_SUPPORTED", clauses)
     }
     assert(refused("APPLY AS DELETE WHEN true").getCondition == "CHANGELOG_SYNTAX_ERROR")
+  }
+  test("a clause with an unknown column, or with an expression, is refused by name") {
+    val sequence = "SEQUENCE BY sequenceNum"
+    Seq(
+      "COLUMNS" -> s"$sequence COLUMNS * EXCEPT (cty)",
+      "TRACK HISTORY ON" -> s"$sequence STORED AS SCD TYPE 2 TRACK HISTORY ON (nam)",
+      "TRACK HISTORY ON" -> s"$sequence STORED AS SCD TYPE 2 TRACK HISTORY ON * EXCEPT (nam)")
+      .foreach { case (clause, clauses) =>
+        checkError("CHANGELOG_COLUMN_NOT_FOUND", "argument" -> clause)(run(flow(clauses)))
+      }
+    Seq(s"$sequence COLUMNS (upper(name))", s"$sequence COLUMNS (users.name)").foreach { clauses =>
+      checkError("CHANGELOG_SYNTAX_ERROR")(run(flow(clauses)))
+    }
   }
 }

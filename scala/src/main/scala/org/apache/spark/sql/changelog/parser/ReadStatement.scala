@@ -37,14 +37,15 @@ private[parser] final class ReadStatement(
   }
 
   /** Returns the names of columns in parentheses. */
-  def columns(slot: String): Seq[String] =
+  def columns(slot: String): Seq[String] = {
+    def refused = error(found.parts(slot)._1, Seq("columns in parentheses"))
     try
-      CatalystSqlParser.parseExpression(s"array${textOf(slot)}").collect {
-        case column: UnresolvedAttribute => column.nameParts.last
+      CatalystSqlParser.parseExpression(s"array${textOf(slot)}").children.map {
+        case UnresolvedAttribute(Seq(column)) => column
+        case _ => throw refused
       }
-    catch {
-      case _: ParseException => throw error(found.parts(slot)._1, Seq("columns in parentheses"))
-    }
+    catch { case _: ParseException => throw refused }
+  }
 
   /** Returns the text from the token after a keyword or slot on. */
   def textAfter(part: String): String =

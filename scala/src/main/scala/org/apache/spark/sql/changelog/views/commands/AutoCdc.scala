@@ -63,7 +63,17 @@ case class AutoCdc(
 
   /** Returns the query of the view over the columns of the source. */
   def query(schema: StructType): String = {
-    val shown = columns.of(schema.fieldNames.toSeq)
+    val names = schema.fieldNames.toSeq
+    val clauses = Seq("KEYS" -> keys, "COLUMNS" -> columns.names, "TRACK HISTORY ON" -> tracked.names)
+    for ((clause, listed) <- clauses; name <- listed if !names.exists(_.equalsIgnoreCase(name))) {
+      throw analysis(
+        "CHANGELOG_COLUMN_NOT_FOUND",
+        "function" -> "AUTO CDC",
+        "argument" -> clause,
+        "column" -> name,
+        "columns" -> names)
+    }
+    val shown = columns.of(names)
     if (scdType == 1) latest(shown) else history(schema, shown)
   }
 
@@ -99,10 +109,14 @@ case class AutoCdc(
   }
 
   private def history(schema: StructType, shown: Seq[String]): String = {
-    val comparable = schema.filter(field => RowOrdering.isOrderable(field.dataType)).map(_.name)
-    val track = tracked.of(shown.filterNot(isKey)).filter(comparable.contains)
+    val unordered = schema.filterNot(field => RowOrdering.isOrderable(field.dataType)).map(_.name)
+    val compared =
+      if (!tracked.isExcept) tracked.names
+      else tracked.of(shown.filterNot(isKey)).filterNot(name => unordered.exists(_.equalsIgnoreCase(name)))
+    // without a column to compare, the versions of a key share one interval
+    val track = if (compared.isEmpty) keys else compared
     val versions =
-      s"SELECT ${list((keys ++ shown).distinct)}, $Sequence, $Deleted FROM (${rows(schema.fieldNames.toSeq)})"
+      s"SELECT ${list(keys ++ shown.filterNot(isKey))}, $Sequence, $Deleted FROM (${rows(schema.fieldNames.toSeq)})"
     s"SELECT ${list(shown)}, valid_from AS __START_AT, valid_to AS __END_AT FROM history(TABLE($versions), " +
       s"key => ${texts(keys)}, history_by => '$Sequence', track => ${texts(track)}, delete_when => '$Deleted')"
   }
