@@ -42,9 +42,21 @@ object EndingFileSystem {
     "fs.file.impl.disable.cache" -> "true")
 
   private val left = new AtomicInteger(Int.MaxValue)
+  @volatile private var holdUp: Option[() => Unit] = None
 
-  private def take(): Unit =
-    if (left.decrementAndGet() < 0) throw new IllegalStateException("the process has ended")
+  private def take(): Unit = {
+    val now = left.decrementAndGet()
+    if (now < 0) holdUp match {
+      case Some(holdUp) => if (now == -1) holdUp()
+      case None => throw new IllegalStateException("the process has ended")
+    }
+  }
+
+  /** Runs `body` before the file system makes one more change than `changes`, which then goes on, as do all others. */
+  def holdUpAfter(changes: Int)(body: => Unit): Unit = {
+    holdUp = Some(() => body)
+    left.set(changes)
+  }
 
   /** Does something while files may be changed only so many times. Returns how often they were. */
   def within[T](changes: Int)(body: => T): (T, Int) = {

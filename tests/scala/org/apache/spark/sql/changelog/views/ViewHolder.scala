@@ -12,7 +12,7 @@ import org.apache.spark.SparkThrowable
 import org.apache.spark.sql.classic.SparkSession
 
 import org.apache.spark.sql.changelog.checkpoint.Fence
-import org.apache.spark.sql.changelog.testing.ChildProcess
+import org.apache.spark.sql.changelog.testing.{ChildProcess, EndingFileSystem}
 
 /**
  * Writes a view in a process of its own until a file is there.
@@ -22,7 +22,7 @@ import org.apache.spark.sql.changelog.testing.ChildProcess
  *
  *   - `statement`, `query`: holds the lease until the file is there
  *   - `refresh <effect>`: refreshes the view, and is held up before that effect until the file is there; without an
- *     effect before the refresh begins
+ *     effect before the refresh begins; with `file <n>` within the change of a file that follows n others
  */
 object ViewHolder {
 
@@ -40,12 +40,16 @@ object ViewHolder {
       if (how.startsWith("refresh")) {
         spark.sql("SELECT * FROM v").collect()
         val effect = how.drop("refresh ".length)
-        Fence.onEffect = (name, isChecked) =>
-          if (name == effect && !isChecked) {
-            Fence.onEffect = (_, _) => ()
-            hold()
-          }
-        if (effect.isEmpty) hold()
+        effect match {
+          case "" => hold()
+          case s"file $changes" => EndingFileSystem.holdUpAfter(changes.toInt)(hold())
+          case _ =>
+            Fence.onEffect = (name, isChecked) =>
+              if (name == effect && !isChecked) {
+                Fence.onEffect = (_, _) => ()
+                hold()
+              }
+        }
         spark.sql("REFRESH MATERIALIZED VIEW v")
       } else if (how == "query") {
         spark.sql("START MATERIALIZED VIEW v")
