@@ -118,6 +118,17 @@ def render(about: dict[str, Any], found: list[dict[str, Any]]) -> str:
         if rows:
             means = [math.prod(column) ** (1 / len(rows)) for column in zip(*rows, strict=True)]
             lines.append(f"mean of {name:<50} |" + "".join(f"{mean:>8.2f}" for mean in means))
+    written = [one for one in found if one.get("written")]
+    if written:
+        lines += ["", "Seconds of the jobs that write the changed rows, in a later refresh:"]
+    for one in written:
+        sink, merge, replaced = (
+            median(each[name] for each in one["written"]) for name in ("sink", "merge", "replace")
+        )
+        lines.append(
+            f"{one['workload']:<6}{sink:>7.2f}, Delta's MERGE {merge:.2f} ({sink / merge:.2f}), "
+            f"DELETE and INSERT {replaced:.2f} ({sink / replaced:.2f})"
+        )
     return "\n".join(lines)
 
 
