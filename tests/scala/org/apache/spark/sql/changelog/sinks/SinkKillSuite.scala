@@ -104,7 +104,9 @@ class SinkKillSuite extends AnyFunSuite with ChangelogSession {
     val home = QuickFileSystem.temporaryDirectory()
     val catalog = Map(
       "spark.sql.catalog.iceberg" -> classOf[IcebergCatalog].getName,
-      "spark.sql.catalog.iceberg.home" -> home.getPath)
+      "spark.sql.catalog.iceberg.home" -> home.getPath,
+      // the writer is another process, whose commits a cache does not see
+      "spark.sql.catalog.iceberg.cache-enabled" -> "false")
     catalog.foreach { case (name, value) => spark.conf.set(name, value) }
     def name(table: String) = s"iceberg.$table"
     killed(
