@@ -165,8 +165,9 @@ class AutoCdcSuite extends AnyFunSuite with ViewSession with ErrorChecks with Be
       .foreach { case (clause, clauses) =>
         checkError("CHANGELOG_COLUMN_NOT_FOUND", "argument" -> clause)(run(flow(clauses)))
       }
-    Seq(s"$sequence COLUMNS (upper(name))", s"$sequence COLUMNS (users.name)").foreach { clauses =>
-      checkError("CHANGELOG_SYNTAX_ERROR")(run(flow(clauses)))
+    Seq(s"$sequence COLUMNS (upper(name))", s"$sequence COLUMNS (users.name)").foreach {
+      clauses =>
+        checkError("CHANGELOG_SYNTAX_ERROR")(run(flow(clauses)))
     }
   }
 }

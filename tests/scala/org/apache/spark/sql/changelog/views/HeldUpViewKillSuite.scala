@@ -80,9 +80,10 @@ class HeldUpViewKillSuite extends AnyFunSuite with ViewSession {
       heldUp: Long = if (KilledWriter.isLong) 10000 else 0): Unit = {
     spark.conf.set(ChangelogConf.VIEW_LEASE.key, lease)
     val begin = home.resolve("begin")
-    val settings = ChildProcess.session(home) ++ ChangelogSession.DeltaConf ++ EndingFileSystem.conf ++ Map(
-      "spark.sql.warehouse.dir" -> home.resolve("warehouse").toString,
-      ChangelogConf.VIEW_LEASE.key -> lease.toString)
+    val settings =
+      ChildProcess.session(home) ++ ChangelogSession.DeltaConf ++ EndingFileSystem.conf ++ Map(
+        "spark.sql.warehouse.dir" -> home.resolve("warehouse").toString,
+        ChangelogConf.VIEW_LEASE.key -> lease.toString)
     val plain = s"delta.`${warehouse.toPath.resolve("plain")}`"
     run(s"CREATE MATERIALIZED VIEW v USING $format AS ${query.replace("plain", plain)}")
     // with state, of which the next refresh is one of what has changed

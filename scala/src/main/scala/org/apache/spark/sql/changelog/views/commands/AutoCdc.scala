@@ -64,7 +64,8 @@ case class AutoCdc(
   /** Returns the query of the view over the columns of the source. */
   def query(schema: StructType): String = {
     val names = schema.fieldNames.toSeq
-    val clauses = Seq("KEYS" -> keys, "COLUMNS" -> columns.names, "TRACK HISTORY ON" -> tracked.names)
+    val clauses =
+      Seq("KEYS" -> keys, "COLUMNS" -> columns.names, "TRACK HISTORY ON" -> tracked.names)
     for ((clause, listed) <- clauses; name <- listed if !names.exists(_.equalsIgnoreCase(name))) {
       throw analysis(
         "CHANGELOG_COLUMN_NOT_FOUND",
@@ -112,7 +113,10 @@ case class AutoCdc(
     val unordered = schema.filterNot(field => RowOrdering.isOrderable(field.dataType)).map(_.name)
     val compared =
       if (!tracked.isExcept) tracked.names
-      else tracked.of(shown.filterNot(isKey)).filterNot(name => unordered.exists(_.equalsIgnoreCase(name)))
+      else
+        tracked
+          .of(shown.filterNot(isKey))
+          .filterNot(name => unordered.exists(_.equalsIgnoreCase(name)))
     // without a column to compare, the versions of a key share one interval
     val track = if (compared.isEmpty) keys else compared
     val versions =
