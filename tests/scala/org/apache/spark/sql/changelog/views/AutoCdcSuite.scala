@@ -156,6 +156,7 @@ class AutoCdcSuite extends AnyFunSuite with ViewSession with ErrorChecks with Be
     }
     assert(refused("APPLY AS DELETE WHEN true").getCondition == "CHANGELOG_SYNTAX_ERROR")
   }
+
   test("a clause with an unknown column, or with an expression, is refused by name") {
     val sequence = "SEQUENCE BY sequenceNum"
     Seq(
