@@ -19,11 +19,20 @@ import org.apache.spark.sql.changelog.testing.{RowMultiset, Share}
  * Another process takes the lease of a view at each effect of a statement, before and after the effect is checked. The
  * statement changes nothing from then on.
  */
-class ViewFenceSuite extends EffectTest {
-  import ViewFenceSuite._
+trait ViewFenceTests extends EffectTest {
+  import ViewFenceTests._
+
+  /** The formats of the views. */
+  protected def formats: Seq[String]
+
+  /** The name of the view, and its next name if it can be renamed. */
+  protected def name: String = "v"
+  protected def renamed: Option[String] = Some("w")
 
   private val query = "SELECT customer, sum(amount) AS total FROM plain GROUP BY customer"
   private val other = "SELECT customer, max(amount) AS total FROM plain GROUP BY customer"
+  private val more =
+    "SELECT customer, count(*) AS n, max(amount) AS total FROM plain GROUP BY customer"
 
   /** A thread that writes within no fence, as that of another process. */
   private val elsewhere = Executors.newFixedThreadPool(1).asInstanceOf[ThreadPoolExecutor]
@@ -36,10 +45,10 @@ class ViewFenceSuite extends EffectTest {
 
   override def afterEach(): Unit = {
     super.afterEach()
-    run("DROP MATERIALIZED VIEW IF EXISTS w")
+    (name +: renamed.toSeq).foreach(name => run(s"DROP MATERIALIZED VIEW IF EXISTS $name"))
   }
 
-  private def view: MaterializedView = new ViewCatalog(spark).get(Seq("v"))
+  private def view: MaterializedView = new ViewCatalog(spark).get(name.split('.').toSeq)
 
   private def leases: File = new File(view.definition.home.toUri.getPath, ViewLease.Folder)
 
@@ -66,7 +75,7 @@ class ViewFenceSuite extends EffectTest {
   private def shown: Shown = {
     val session = spark.newSession()
     val properties = view.definition.toProperties
-    Shown(RowMultiset.of(session.sql("SELECT * FROM v").collect()), properties)
+    Shown(RowMultiset.of(session.sql(s"SELECT * FROM $name").collect()), properties)
   }
 
   private def change(): Unit = {
@@ -114,27 +123,28 @@ class ViewFenceSuite extends EffectTest {
     }
     renew(term, hasEnded = true)
     change()
-    run("REFRESH MATERIALIZED VIEW v")
+    run(s"REFRESH MATERIALIZED VIEW $name")
     val now = view.definition.query
-    assert(RowMultiset.of(run("SELECT * FROM v")) == RowMultiset.of(run(now)))
-    assert(run("VERIFY MATERIALIZED VIEW v").isEmpty)
+    assert(RowMultiset.of(run(s"SELECT * FROM $name")) == RowMultiset.of(run(now)))
+    assert(run(s"VERIFY MATERIALIZED VIEW $name").isEmpty)
   }
 
-  private val statements = Seq(
-    "REFRESH MATERIALIZED VIEW v",
-    "REFRESH MATERIALIZED VIEW v FULL",
-    s"ALTER MATERIALIZED VIEW v AS $other",
-    "ALTER MATERIALIZED VIEW v SET TBLPROPERTIES ('changelog.lag' = '5 minutes')",
-    "ALTER MATERIALIZED VIEW v SET PARTITIONS 3",
-    "ALTER MATERIALIZED VIEW v RENAME TO w",
-    "DROP MATERIALIZED VIEW v")
+  private def statements = Seq(
+    s"REFRESH MATERIALIZED VIEW $name",
+    s"REFRESH MATERIALIZED VIEW $name FULL",
+    s"ALTER MATERIALIZED VIEW $name AS $other",
+    s"ALTER MATERIALIZED VIEW $name AS $more",
+    s"ALTER MATERIALIZED VIEW $name SET TBLPROPERTIES ('changelog.lag' = '5 minutes')",
+    s"ALTER MATERIALIZED VIEW $name SET PARTITIONS 3",
+    s"DROP MATERIALIZED VIEW $name") ++
+    renamed.map(other => s"ALTER MATERIALIZED VIEW $name RENAME TO $other")
 
-  for (format <- Seq("delta", "parquet"); statement <- statements) {
+  for (format <- formats; statement <- statements) {
     test(s"$format: $statement changes nothing after another process has taken the lease") {
       def make(): Unit = {
-        run(s"CREATE MATERIALIZED VIEW v USING $format AS $query")
+        run(s"CREATE MATERIALIZED VIEW $name USING $format AS $query")
         change()
-        run("REFRESH MATERIALIZED VIEW v")
+        run(s"REFRESH MATERIALIZED VIEW $name")
         change()
       }
       make()
@@ -143,20 +153,24 @@ class ViewFenceSuite extends EffectTest {
         effect.isChecked && Set("drop", "rename")(effect.name)
       }
       assert(effects.nonEmpty)
-      Seq("v", "w").foreach(name => run(s"DROP MATERIALIZED VIEW IF EXISTS $name"))
+      (name +: renamed.toSeq).foreach(name => run(s"DROP MATERIALIZED VIEW IF EXISTS $name"))
       Share.of(effects, 3).foreach { effect =>
         make()
         withClue(s"at $effect of $effects: ")(holdUp(statement, effect))
-        run("DROP MATERIALIZED VIEW v")
+        run(s"DROP MATERIALIZED VIEW $name")
       }
     }
   }
 }
 
-object ViewFenceSuite {
+class ViewFenceSuite extends ViewFenceTests {
+  override protected def formats: Seq[String] = Seq("delta", "parquet")
+}
+
+private object ViewFenceTests {
 
   /** What a reader sees of a view. */
-  private case class Shown(rows: RowMultiset, properties: Map[String, String])
+  case class Shown(rows: RowMultiset, properties: Map[String, String])
 
   /**
    * An effect of a statement.
@@ -164,5 +178,5 @@ object ViewFenceSuite {
    * @param number
    *   how many of the same name come before
    */
-  private case class Effect(name: String, isChecked: Boolean, number: Int)
+  case class Effect(name: String, isChecked: Boolean, number: Int)
 }

@@ -12,7 +12,7 @@ import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.Row
 import org.apache.spark.sql.catalyst.TableIdentifier
-import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.connector.catalog.TableCapability._
 import org.apache.spark.sql.connector.catalog.{
   CatalogV2Util, Table, TableCatalog, TableChange, TableInfo
@@ -102,31 +102,33 @@ class CatalogStorage(session: SparkSession) extends SnapshotStorage(session) {
   /** Changes the table's columns first. If the catalog refuses, the view stays as is. */
   override def show(view: MaterializedView, path: Path): Unit = {
     Fence.check("columns")
-    changeColumns(view, view.schema)
+    prepare(view, columnChanges(view, view.schema))
     super.show(view, path)
   }
 
-  private def changeColumns(view: MaterializedView, schema: StructType): Unit = {
+  /** Changes the columns before the version is recorded. */
+  protected def prepare(view: MaterializedView, columns: Seq[TableChange]): Unit =
+    // The rows must be written again, even if the process ends now.
+    if (columns.nonEmpty) alter(view, columns :+ TableChange.removeProperty(Rows))
+
+  /** Returns the changes that give the table other columns. */
+  private def columnChanges(view: MaterializedView, schema: StructType): Seq[TableChange] = {
     val table = tableOf(view)
     val now = columnsOf(table)
     val numSame = now.zip(schema).takeWhile { case (one, other) => isSame(one, other) }.size
     val (gone, added) = (now.drop(numSame), schema.drop(numSame))
-    if (gone.nonEmpty || added.nonEmpty) {
-      val partitioned = table.partitioning.flatMap(_.references).map(_.fieldNames.head).toSet
-      gone.map(_.name).find(partitioned).foreach { column =>
-        throw analysis(
-          "CHANGELOG_VIEW_CLAUSE_NOT_SUPPORTED",
-          "view" -> view.sql,
-          "clause" -> s"Another column before the partition column $column",
-          "advice" -> "Add columns at the end, or drop the view and create it again.")
-      }
-      val changes = gone.map(field => TableChange.deleteColumn(Array(field.name), false)) ++
-        added.map(field =>
-          TableChange
-            .addColumn(Array(field.name), field.dataType, true, field.getComment().orNull))
-      // The rows must be written again, even if the process ends now.
-      alter(view, changes :+ TableChange.removeProperty(Rows))
+    val partitioned = table.partitioning.flatMap(_.references).map(_.fieldNames.head).toSet
+    gone.map(_.name).find(partitioned).foreach { column =>
+      throw analysis(
+        "CHANGELOG_VIEW_CLAUSE_NOT_SUPPORTED",
+        "view" -> view.sql,
+        "clause" -> s"Another column before the partition column $column",
+        "advice" -> "Add columns at the end, or drop the view and create it again.")
     }
+    gone.map(field => TableChange.deleteColumn(Array(field.name), false)) ++
+      added.map(field =>
+        TableChange
+          .addColumn(Array(field.name), field.dataType, true, field.getComment().orNull))
   }
 
   override protected def isUnpublished(
@@ -137,9 +139,9 @@ class CatalogStorage(session: SparkSession) extends SnapshotStorage(session) {
       .subsetOf(propertiesOf(view).toSet)
 
   override protected def publish(view: MaterializedView, number: Long, version: Version): Unit = {
-    changeColumns(view, version.columns)
+    val columns = columnChanges(view, version.columns)
     val properties = propertiesOf(view)
-    if (properties.get(Rows) != Some(version.path)) overwrite(view, version)
+    val isWritten = columns.isEmpty && properties.get(Rows).contains(version.path)
     val after = version.properties +
       (SnapshotStorage.Published -> number.toString) + (Rows -> version.path)
     val before =
@@ -148,15 +150,24 @@ class CatalogStorage(session: SparkSession) extends SnapshotStorage(session) {
       TableChange.setProperty(key, value)
     }
     val unset = (before -- after.keySet).toSeq.map(TableChange.removeProperty)
-    if (set.nonEmpty || unset.nonEmpty) alter(view, set ++ unset)
+    commit(view, columns, if (isWritten) None else Some(version), set ++ unset)
   }
 
-  /** Replaces the rows of the table in one commit. */
-  protected def overwrite(view: MaterializedView, version: Version): Unit =
-    RefuseViewWrites.allow(session) {
-      val rows = session.read.schema(version.columns).format(view.fileFormat).load(version.path)
-      rows.writeTo(view.sql).overwrite(lit(true))
+  /** Changes the columns, then the rows, then the definition. */
+  protected def commit(
+      view: MaterializedView,
+      columns: Seq[TableChange],
+      rows: Option[Version],
+      properties: Seq[TableChange]): Unit = {
+    prepare(view, columns)
+    rows.foreach { version =>
+      RefuseViewWrites.allow(session)(rowsOf(view, version).writeTo(view.sql).overwrite(lit(true)))
     }
+    if (properties.nonEmpty) alter(view, properties)
+  }
+
+  protected def rowsOf(view: MaterializedView, version: Version): DataFrame =
+    session.read.schema(version.columns).format(view.fileFormat).load(version.path)
 
   override def version(view: MaterializedView): Long =
     propertiesOf(view).get(SnapshotStorage.Published).fold(0L)(_.toLong)

@@ -5,7 +5,12 @@ package org.apache.spark.sql.changelog.views
 
 import org.apache.hadoop.fs.Path
 
+import org.apache.spark.sql.catalyst.expressions.Literal
+import org.apache.spark.sql.catalyst.plans.logical.OverwriteByExpression
 import org.apache.spark.sql.classic.{DataFrame, Dataset, SparkSession}
+import org.apache.spark.sql.connector.catalog.{Table, TableChange}
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import org.apache.spark.sql.changelog.compat.StreamLogs
 import org.apache.spark.sql.changelog.connectors.delta.Delta
@@ -36,28 +41,45 @@ class IcebergStorage(session: SparkSession) extends CatalogStorage(session) {
     ()
   }
 
-  /** Keeps the rows of all batches in files before the columns change, to recover from a failure. */
-  override def show(view: MaterializedView, path: Path): Unit = {
-    for {
-      shown <- new ViewCatalog(session).find(view.name) if !shown.hasColumnsOf(view)
-      query <- new StreamLogs(session, shown.definition.checkpoint).queryId
-      batch <- IcebergCommits.lastBatch(session, view.sql, query)
-    } {
-      val kept = Snapshots.newPath(shown.definition.rows, batch)
-      write(shown, session.table(view.sql), kept)
-      super.show(shown, kept)
-    }
-    super.show(view, path)
-  }
+  /** Does nothing, because the columns change together with the rows. */
+  override protected def prepare(view: MaterializedView, columns: Seq[TableChange]): Unit = ()
 
-  /** Notes the batch of the rows, if the rows are those of a batch. */
-  override protected def overwrite(view: MaterializedView, version: Version): Unit = {
+  /** Changes the columns, the rows and the definition in one commit. */
+  override protected def commit(
+      view: MaterializedView,
+      columns: Seq[TableChange],
+      rows: Option[Version],
+      properties: Seq[TableChange]): Unit =
+    if (rows.nonEmpty || properties.nonEmpty) {
+      icebergOf(view).commit(columns ++ properties, rows.map(version => overwrite(view, version)))
+      // The session may have cached the rows, or the table as loaded before.
+      session.catalog.refreshTable(view.sql)
+    }
+
+  /** Writes the rows of a version. Notes the batch of the rows, if the rows are those of a batch. */
+  private def overwrite(view: MaterializedView, version: Version)(table: Table): Unit = {
     val checkpoint = ViewDefinition.fromProperties(version.properties).get.checkpoint
     val note = for {
       batch <- Snapshots.batchOf(new Path(version.path))
       query <- new StreamLogs(session, checkpoint).queryId
     } yield IcebergCommits.ofBatch(query, batch)
-    Delta.having(session, note.getOrElse(Map.empty))(super.overwrite(view, version))
+    val (catalog, name) = new ViewCatalog(session).ownerOf(view.name)
+    val target = DataSourceV2Relation.create(
+      table,
+      Some(catalog),
+      Some(name),
+      CaseInsensitiveStringMap.empty)
+    val rows = rowsOf(view, version).queryExecution.analyzed
+    Delta.having(session, note.getOrElse(Map.empty))(RefuseViewWrites.allow(session) {
+      Dataset.ofRows(session, OverwriteByExpression.byName(target, rows, Literal.TrueLiteral))
+      ()
+    })
+  }
+
+  /** Adds a snapshot, so that an unfinished commit of the last holder fails. */
+  override def fence(view: MaterializedView, term: Long): Unit = {
+    super.fence(view, term)
+    icebergOf(view).commit(Nil, None)
   }
 
   override def snapshotsOf(view: MaterializedView, queryId: String): LazyList[ViewSnapshot] = {

@@ -213,8 +213,6 @@ case class MaterializedView(
   /** Returns whether the view's first columns have the names and types of another view's columns. */
   def beginsWithColumnsOf(other: MaterializedView): Boolean = columns.startsWith(other.columns)
 
-  def hasColumnsOf(other: MaterializedView): Boolean = columns == other.columns
-
   private def columns: Seq[(String, DataType)] =
     schema.map(field => field.name -> field.dataType)
 

@@ -14,6 +14,10 @@ private[changelog] object IcebergCommits {
   /** The prefix of settings for the summaries of a session's commits. */
   private val Summary = "spark.sql.iceberg.snapshot-property."
 
+  /** Returns the notes of a batch among those of a snapshot. */
+  def notesIn(summary: Map[String, String]): Map[String, String] =
+    summary.filter { case (name, _) => name == Query || name == Batch }
+
   /** Returns the settings of statements that write a batch. */
   def ofBatch(queryId: String, batch: Long): Map[String, String] =
     Map(Summary + Query -> queryId, Summary + Batch -> batch.toString)

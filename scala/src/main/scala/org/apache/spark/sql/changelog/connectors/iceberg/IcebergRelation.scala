@@ -3,12 +3,14 @@
 
 package org.apache.spark.sql.changelog.connectors.iceberg
 
-import org.apache.spark.sql.catalyst.analysis.AsOfVersion
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.analysis.{AsOfVersion, UnresolvedRelation}
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, MergeIntoTable}
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
+import org.apache.spark.sql.connector.catalog.{Table, TableChange}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.types.StructType
 
+import org.apache.spark.sql.changelog.checkpoint.Fence
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 
 /**
@@ -46,6 +48,18 @@ private[changelog] trait IcebergTable {
 
   /** The snapshot that was read, and its ancestors. */
   def history: Iterator[IcebergSnapshot]
+
+  /** Returns the table for a statement whose commit checks the fences of the thread. */
+  def fenced: Table
+
+  /**
+   * Changes columns, properties and rows in one commit, which checks the fences of the thread. The commit adds a
+   * snapshot, so that unfinished commits of others to the rows fail.
+   *
+   * @param write
+   *   writes rows into the table with the changed columns, if rows change
+   */
+  def commit(changes: Seq[TableChange], write: Option[Table => Unit]): Unit
 }
 
 /**
@@ -108,6 +122,21 @@ private[changelog] object IcebergRelation {
     session.table(name).queryExecution.analyzed.collectFirst { case IcebergRelation(table) =>
       table
     }
+
+  /**
+   * Returns a `MERGE` into an Iceberg table with a target whose commit checks the fences of the thread. Returns other
+   * statements as they are.
+   */
+  def fenced(session: SparkSession, statement: LogicalPlan): LogicalPlan = statement match {
+    case merge: MergeIntoTable if Fence.isSet =>
+      merge.copy(targetTable = merge.targetTable.transform { case named: UnresolvedRelation =>
+        session.table(named.name).queryExecution.analyzed.collectFirst {
+          case relation: DataSourceV2Relation if unapply(relation).nonEmpty =>
+            relation.copy(table = unapply(relation).get.fenced)
+        }.getOrElse(named)
+      })
+    case other => other
+  }
 
   private def ofIceberg[T](relation: DataSourceV2Relation)(find: => Option[T]): Option[T] =
     if (relation.table.getClass.getName != TableClass) None

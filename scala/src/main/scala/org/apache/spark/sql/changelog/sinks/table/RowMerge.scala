@@ -4,12 +4,13 @@
 package org.apache.spark.sql.changelog.sinks.table
 
 import org.apache.spark.sql.catalyst.util.quoteIdentifier
-import org.apache.spark.sql.classic.{DataFrame, SparkSession}
+import org.apache.spark.sql.classic.{DataFrame, Dataset, SparkSession}
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.functions.{lit, udf}
 import org.apache.spark.sql.types.{DataType, StringType, StructType}
 
 import org.apache.spark.sql.changelog.connectors.delta.{DeltaConflicts, RowIdentity}
+import org.apache.spark.sql.changelog.connectors.iceberg.IcebergRelation
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.runtime
 import org.apache.spark.sql.changelog.sinks.ChangelogBatch.{Gone, quoted}
 import org.apache.spark.sql.changelog.sources.tables.RowDelta
@@ -36,13 +37,14 @@ private[changelog] class RowMerge(session: SparkSession, table: String, names: S
     val updates = names.map(name => s"${quoteIdentifier(name)} = ${column("c", name)}")
     changes.createOrReplaceTempView(View)
     try {
-      DeltaConflicts.passing(session.sql(s"""
+      val merge = session.withActive(session.sessionState.sqlParser.parsePlan(s"""
         MERGE $clause INTO $table AS t USING $View AS c ON $condition
         WHEN MATCHED AND c.$Gone THEN DELETE
         WHEN MATCHED THEN UPDATE SET ${updates.mkString(", ")}
         WHEN NOT MATCHED AND NOT c.$Gone THEN
           INSERT (${names.map(quoteIdentifier).mkString(", ")})
           VALUES (${names.map(column("c", _)).mkString(", ")})"""))
+      DeltaConflicts.passing(Dataset.ofRows(session, IcebergRelation.fenced(session, merge)))
       ()
     } finally {
       session.catalog.dropTempView(View)

@@ -10,16 +10,18 @@ import scala.jdk.CollectionConverters._
 import scala.util.Using
 
 import org.apache.iceberg.spark.source.{SparkRewriteTable, SparkTable}
-import org.apache.iceberg.spark.{ScanTaskSetManager, SparkSchemaUtil, TimeTravel}
+import org.apache.iceberg.spark.{ScanTaskSetManager, Spark3Util, SparkSchemaUtil, TimeTravel}
 import org.apache.iceberg.types.TypeUtil
 import org.apache.iceberg.util.SnapshotUtil
-import org.apache.iceberg.{BaseMetadataTable, DataOperations, FileScanTask, Table => IcebergApi}
+import org.apache.iceberg.{
+  BaseMetadataTable, DataOperations, FileScanTask, Table => IcebergApi, Transaction
+}
 
 import org.apache.spark.sql.catalyst.plans.logical.{LocalRelation, LogicalPlan}
 import org.apache.spark.sql.catalyst.types.DataTypeUtils.{sameType, toAttributes}
 import org.apache.spark.sql.catalyst.util.quoteIdentifier
 import org.apache.spark.sql.classic.{DataFrame, Dataset, SparkSession}
-import org.apache.spark.sql.connector.catalog.{CatalogV2Util, Table}
+import org.apache.spark.sql.connector.catalog.{CatalogV2Util, Table, TableChange}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.functions.{col, lit}
 import org.apache.spark.sql.types.StructType
@@ -130,6 +132,33 @@ private[iceberg] object IcebergTables {
             found.summary.asScala.toMap)
         }
       }
+
+    override def fenced: Table = new SparkTable(FencedOperations.of(table))
+
+    override def commit(changes: Seq[TableChange], write: Option[Table => Unit]): Unit = {
+      val (columns, properties) = changes.partition(_.isInstanceOf[TableChange.ColumnChange])
+      val commit = FencedOperations.begin(table)
+      if (columns.nonEmpty)
+        Spark3Util.applySchemaChanges(commit.updateSchema(), columns.asJava).commit()
+      if (properties.nonEmpty)
+        Spark3Util.applyPropertyChanges(commit.updateProperties(), properties.asJava).commit()
+      write match {
+        case Some(write) => write(new SparkTable(commit.table))
+        case None => appendNothing(commit)
+      }
+      commit.commitTransaction()
+    }
+
+    /** Adds a snapshot without changes of rows. The notes of batches stay in the newest snapshot. */
+    private def appendNothing(commit: Transaction): Unit = {
+      val append = commit.newFastAppend()
+      Option(commit.table.currentSnapshot).foreach { last =>
+        IcebergCommits.notesIn(last.summary.asScala.toMap).foreach { case (name, note) =>
+          append.set(name, note)
+        }
+      }
+      append.commit()
+    }
 
     private def plan(snapshot: Long): Seq[PlannedFile] =
       Using.resource(table.newScan.useSnapshot(snapshot).planFiles()) { tasks =>
