@@ -7,6 +7,8 @@ import java.io.File
 
 import org.apache.spark.sql.Row
 
+import org.apache.spark.sql.changelog.testing.RowMultiset
+
 /** Views stored in Iceberg tables. */
 class IcebergViewsSuite extends CatalogViewTest with IcebergSession {
   override protected def catalog: String = "ice"
@@ -53,6 +55,59 @@ class IcebergViewsSuite extends CatalogViewTest with IcebergSession {
     refresh("INCREMENTAL STRICT")
     check(totals, view)
     assert(run("SELECT count(*) FROM other.db.v") == Seq(Row(2L)))
+  }
+
+  private def version: Long =
+    facts(s"DESCRIBE EXTENDED MATERIALIZED VIEW $view")("Version").toLong
+
+  private def expire(): Unit =
+    call("expire_snapshots", "v", "older_than => TIMESTAMP '2100-01-01'", "retain_last => 1")
+
+  test("changes of expired snapshots fail by name, and savepoints stay") {
+    deliver("+I 1 Ada 5")
+    create(totals, name = view)
+    val first = version
+    deliver("-U 1 Ada 5", "+U 1 Ada 7", "+I 2 Ben 1")
+    refresh()
+    run(s"CREATE SAVEPOINT s OF MATERIALIZED VIEW $view")
+    val saved = RowMultiset.of(run(s"SELECT * FROM $view"))
+    deliver("-D 2 Ben 1")
+    refresh()
+    val last = version
+    // Compaction changes no rows, and is the oldest snapshot left.
+    call("rewrite_data_files", "v", "options => map('rewrite-all', 'true')")
+    expire()
+    for (range <- Seq(
+        s"from_version => $first",
+        s"from_version => ${first + 1}, to_version => ${last - 1}",
+        s"from_version => $last")) {
+      checkError("CHANGELOG_VIEW_VERSION_GONE")(
+        run(s"SELECT * FROM changes('$view', $range)"))
+    }
+    deliver("+I 3 Eve 1")
+    refresh("INCREMENTAL STRICT")
+    check(totals, view)
+    val changes = run(s"SELECT * FROM changes('$view', from_version => $version)")
+    assert(changes.map(_.getString(0)) == Seq("Eve"))
+    run(s"CREATE SAVEPOINT t OF MATERIALIZED VIEW $view")
+    expire()
+    run(s"RESTORE MATERIALIZED VIEW $view TO SAVEPOINT s")
+    assert(RowMultiset.of(run(s"SELECT * FROM $view")) == saved)
+    refresh()
+    check(totals, view)
+    run(s"CREATE MATERIALIZED VIEW $second FROM $view AT SAVEPOINT t")
+    check(totals, second)
+  }
+
+  test("a count of changes counts rows that differ in columns that it does not read") {
+    deliver("+I 1 Ada 5", "+I 2 Ben 3")
+    create(totals, name = view)
+    val before = version
+    deliver("-U 1 Ada 5", "+U 1 Ada 6")
+    refresh()
+    val changes = s"changes('$view', from_version => ${before + 1})"
+    for (from <- Seq(changes, s"(SELECT customer FROM $changes)"))
+      assert(run(s"SELECT count(*) FROM $from") == Seq(Row(2L)))
   }
 
   test("a dropped view leaves nothing") {

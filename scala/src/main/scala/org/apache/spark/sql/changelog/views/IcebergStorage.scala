@@ -96,20 +96,19 @@ class IcebergStorage(session: SparkSession) extends CatalogStorage(session) {
   override def changes(view: MaterializedView, from: Long, to: Option[Long]): DataFrame = {
     val table = icebergOf(view)
     val history = table.history.toSeq
-    val steps = history.zip(history.drop(1).map(Option(_)) :+ None).filter { case (snapshot, _) =>
-      snapshot.changesRows && snapshot.number >= from && to.forall(snapshot.number <= _)
-    }
-    // The first snapshot of a table has the number 1. Expired snapshots leave a gap.
-    steps.lastOption
-      .filter { case (first, before) => before.isEmpty && first.number > 1 }
-      .foreach { case (first, _) =>
+    // The first snapshot of a table has the number 1. Without the snapshot before, changes are unknown.
+    history.lastOption.map(_.number).filter(_ > 1).foreach { oldest =>
+      if (from <= oldest && to.forall(from <= _))
         throw analysis(
           "CHANGELOG_VIEW_VERSION_GONE",
           "view" -> view.name,
           "version" -> from,
-          "oldest" -> Some(first.number + 1),
+          "oldest" -> Option.when(history.size > 1)(oldest + 1),
           "newest" -> history.head.number)
-      }
+    }
+    val steps = history.zip(history.drop(1).map(Option(_)) :+ None).filter { case (snapshot, _) =>
+      snapshot.changesRows && snapshot.number >= from && to.forall(snapshot.number <= _)
+    }
     val none = Dataset.ofRows(session, table.rows(session, None))
     val changes = steps.reverse.map { case (snapshot, before) =>
       val rows = table.difference(before.map(_.id), Some(snapshot.id)).rows(session)
