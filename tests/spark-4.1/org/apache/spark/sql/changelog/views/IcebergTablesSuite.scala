@@ -7,7 +7,9 @@ import scala.util.Random
 
 import org.apache.iceberg.FileFormat
 import org.apache.iceberg.data.{GenericFileWriterFactory, GenericRecord, Record}
+import org.apache.iceberg.expressions.Expressions
 import org.apache.iceberg.io.OutputFileFactory
+import org.apache.iceberg.types.Types
 import org.scalatest.BeforeAndAfterEach
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -186,10 +188,48 @@ class IcebergTablesSuite
     check(revenue)
   }
 
+  test("state goes on when a table gets columns, whose old rows have NULL or a default") {
+    ways.foreach { case (name, format) =>
+      withClue(name) {
+        make(format)
+        create(revenue)
+        check(revenue)
+        run("INSERT INTO ice.db.orders VALUES (5, 1, 2)")
+        run("ALTER TABLE ice.db.orders ADD COLUMN note STRING")
+        run("ALTER TABLE ice.db.orders ADD PARTITION FIELD bucket(2, customer)")
+        run("INSERT INTO ice.db.orders VALUES (6, 3, 7, 'x')")
+        run("ALTER TABLE ice.db.orders ADD COLUMN more STRUCT<a: INT>")
+        run("UPDATE ice.db.orders SET amount = 11, note = 'y' WHERE id = 1")
+        run("DELETE FROM ice.db.orders WHERE id = 2")
+        check(revenue)
+        call("rewrite_data_files", "orders", "options => map('rewrite-all', 'true')")
+        run("DELETE FROM ice.db.orders WHERE id = 6")
+        check(revenue)
+        afterEach()
+      }
+    }
+    make(written("merge-on-read", 3))
+    run(
+      "CREATE MATERIALIZED VIEW v USING delta TBLPROPERTIES ('changelog.onSchemaChange' = 'evolve') " +
+        "AS SELECT * FROM ice.db.orders")
+    api("orders")
+      .updateSchema()
+      .addColumn("rate", Types.IntegerType.get, "", Expressions.lit(7))
+      .commit()
+    run("REFRESH TABLE ice.db.orders")
+    run("REFRESH MATERIALIZED VIEW v")
+    val rows = "SELECT * FROM ice.db.orders"
+    assert(RowMultiset.of(run("SELECT * FROM v")) == RowMultiset.of(run(rows)))
+    assert(run("SELECT min(rate) FROM v").map(_.getInt(0)) == Seq(7))
+    run("UPDATE ice.db.orders SET rate = 8 WHERE id = 1")
+    run("DELETE FROM ice.db.orders WHERE id = 2")
+    check(rows)
+  }
+
   test("a table with other columns is read as a whole") {
     make()
     create(revenue)
-    run("ALTER TABLE ice.db.orders ADD COLUMN note STRING")
+    run("ALTER TABLE ice.db.orders ADD COLUMN note STRING FIRST")
     checkLost("CHANGELOG_TABLE_COLUMNS_CHANGED", revenue)
     // a column of the same name, with other values
     run("ALTER TABLE ice.db.orders DROP COLUMN amount")

@@ -25,8 +25,8 @@ private[changelog] trait IcebergTable {
 
   def columns: StructType
 
-  /** Distinguishes columns with equal names by the ids that Iceberg gives to columns. */
-  def columnIds: Seq[String]
+  /** Distinguishes the first columns from others with equal names, by the ids that Iceberg gives to columns. */
+  def columnIds(count: Int): Seq[String]
 
   /** The snapshot read by the query. */
   def snapshot: Option[Long]

@@ -8,8 +8,9 @@ import scala.util.control.NonFatal
 
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.types.DataTypeUtils.fromAttributes
-import org.apache.spark.sql.classic.{DataFrame, SparkSession}
+import org.apache.spark.sql.classic.{DataFrame, Dataset, SparkSession}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.types.StructType
 
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.compat.SparkChanges
@@ -125,22 +126,37 @@ private[tables] class SnapshotTable(session: SparkSession, override val name: St
 
   override def version(start: Option[TableVersion], snapshot: TableVersion): TableVersion = {
     start.foreach { start =>
-      checkSame(start, snapshot)
-      loadAt(start)
+      val found = loadAt(start)
+      checkSame(widened(start, found), widened(snapshot, found))
     }
     snapshot
   }
 
-  override def rows(at: TableVersion): LogicalPlan =
-    loadAt(at).rows(session, snapshotOf(at))
+  /**
+   * Returns a version with the columns of the table now, if columns were only added at the end. Iceberg reads rows of
+   * that version with NULL or a default in these columns.
+   */
+  private def widened(at: TableVersion, now: IcebergTable): TableVersion = {
+    val size = at.columns.takeWhile(_ != '-').toInt
+    if (columnsOf(now, size) == at.columns) at.copy(columns = columnsOf(now)) else at
+  }
 
-  override def changes(from: TableVersion, until: TableVersion): LogicalPlan = {
-    val changed = difference(from, until).rows(session)
-    RowDelta
-      .net(changed, changed.columns.toSeq.init, RowDelta.NetOfRead)
+  override def rows(at: TableVersion): LogicalPlan =
+    Dataset
+      .ofRows(session, loadAt(at).rows(session, snapshotOf(at)))
+      .select(columns.map(RowDelta.quoted): _*)
       .queryExecution
       .analyzed
+
+  override def changes(from: TableVersion, until: TableVersion): LogicalPlan = {
+    val changed = difference(from, until)
+      .rows(session)
+      .select((columns :+ RowKind.ChangeTypeColumnName).map(RowDelta.quoted): _*)
+    RowDelta.net(changed, columns, RowDelta.NetOfRead).queryExecution.analyzed
   }
+
+  /** The columns of the source. The table may have got others since. */
+  private def columns: Seq[String] = FollowedTables.lookUp(session, name).output.map(_.name)
 
   override def size(since: TableVersion): Option[TableSize] = {
     val found = newest()
@@ -149,19 +165,21 @@ private[tables] class SnapshotTable(session: SparkSession, override val name: St
   }
 
   private def difference(from: TableVersion, until: TableVersion) = {
-    checkSame(from, until)
     loadAt(from)
-    loadAt(until).difference(snapshotOf(from), snapshotOf(until))
+    val found = loadAt(until)
+    checkSame(widened(from, found), widened(until, found))
+    found.difference(snapshotOf(from), snapshotOf(until))
   }
 
   /** Loads the table, and fails if the table no longer has a version. */
   private def loadAt(version: TableVersion): IcebergTable = {
     // The session's catalog may not know the version yet, if another session has found it.
     val cached = known(IcebergRelation.find(session, name))
-    val isSame = versionOf(cached).copy(version = version.version) == version
-    val isKnown = isSame && cached.has(snapshotOf(version))
+    def isSame(found: IcebergTable) =
+      versionOf(found).copy(version = version.version) == widened(version, found)
+    val isKnown = isSame(cached) && cached.has(snapshotOf(version))
     val found = if (isKnown) cached else newest()
-    checkSame(version, versionOf(found))
+    checkSame(widened(version, found), versionOf(found))
     if (!found.has(snapshotOf(version))) {
       throw analysis(
         "CHANGELOG_TABLE_CHANGES_LOST",
@@ -181,8 +199,12 @@ private[tables] class SnapshotTable(session: SparkSession, override val name: St
     TableVersion(
       name,
       table.id,
-      TableVersion.fingerprint(table.columns, table.columnIds: _*),
+      columnsOf(table),
       table.snapshot.fold(NoSnapshot)(_.toString))
+
+  /** Returns a fingerprint of the first columns of a table. */
+  private def columnsOf(table: IcebergTable, count: Int = Int.MaxValue): String =
+    TableVersion.fingerprint(StructType(table.columns.take(count)), table.columnIds(count): _*)
 }
 
 private object SnapshotTable {

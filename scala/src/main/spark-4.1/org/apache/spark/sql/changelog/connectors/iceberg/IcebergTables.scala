@@ -11,7 +11,7 @@ import scala.util.Using
 
 import org.apache.iceberg.spark.source.{SparkRewriteTable, SparkTable}
 import org.apache.iceberg.spark.{ScanTaskSetManager, Spark3Util, SparkSchemaUtil, TimeTravel}
-import org.apache.iceberg.types.TypeUtil
+import org.apache.iceberg.types.{TypeUtil, Types => IcebergTypes}
 import org.apache.iceberg.util.SnapshotUtil
 import org.apache.iceberg.{
   BaseMetadataTable, DataOperations, FileScanTask, Table => IcebergApi, Transaction
@@ -58,10 +58,12 @@ private[iceberg] object IcebergTables {
     override def columns: StructType =
       CatalogV2Util.v2ColumnsToStructType(loaded.columns)
 
-    override def columnIds: Seq[String] =
-      TypeUtil.indexNameById(table.schema.asStruct).asScala.toSeq.sortBy(_._1).map {
-        case (id, name) => s"$name is $id"
+    override def columnIds(count: Int): Seq[String] = {
+      val first = IcebergTypes.StructType.of(table.schema.columns.asScala.take(count).asJava)
+      TypeUtil.indexNameById(first).asScala.toSeq.sortBy(_._1).map { case (id, name) =>
+        s"$name is $id"
       }
+    }
 
     override def snapshot: Option[Long] = Option(loaded.snapshotId).map(_.longValue)
 
