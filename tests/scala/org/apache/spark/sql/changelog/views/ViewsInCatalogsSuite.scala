@@ -8,7 +8,8 @@ import java.io.File
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.connector.catalog.{Identifier, Table, TableInfo}
+import org.apache.spark.sql.connector.catalog.CatalogV2Implicits._
+import org.apache.spark.sql.connector.catalog.{Identifier, Table, TableChange, TableInfo}
 import org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog
 
 import org.apache.spark.sql.changelog.sinks.table.SharedCatalog
@@ -24,6 +25,7 @@ class ViewsInCatalogsSuite extends CatalogViewTest {
       "spark.sql.warehouse.dir" -> warehouse.getPath,
       "spark.sql.catalog.mem" -> classOf[SharedCatalog].getName,
       "spark.sql.catalog.forgetful" -> classOf[CatalogWithoutProperties].getName,
+      "spark.sql.catalog.rigid" -> classOf[CatalogWithoutChanges].getName,
       "spark.sql.catalog.jdbc" -> classOf[JDBCTableCatalog].getName,
       "spark.sql.catalog.jdbc.url" -> "jdbc:h2:mem:views",
       "spark.sql.catalog.jdbc.driver" -> "org.h2.Driver"))
@@ -53,6 +55,24 @@ class ViewsInCatalogsSuite extends CatalogViewTest {
     checkError("CHANGELOG_VIEW_NOT_FOUND")(refresh())
   }
 
+  test("a table with the properties of a view is no view by another name") {
+    create(totals, name = view)
+    val owner = spark.sessionState.catalogManager.catalog("mem").asTableCatalog
+    def name(table: String) = Identifier.of(Array("db"), table)
+    val copied = owner.loadTable(name("v"))
+    val info = new TableInfo.Builder()
+      .withColumns(copied.columns)
+      .withPartitions(copied.partitioning)
+      .withProperties(copied.properties)
+      .build()
+    owner.createTable(name("copy"), info)
+    try {
+      assert(run("SHOW MATERIALIZED VIEWS IN mem.db").map(_.getString(1)) == Seq("v"))
+      checkError("CHANGELOG_VIEW_NOT_FOUND")(refresh(name = "mem.db.copy"))
+    } finally run("DROP TABLE mem.db.copy")
+    refresh()
+  }
+
   test("a catalog that cannot store a view is named at CREATE, with the reason") {
     def refused(name: String, reason: String, query: String = totals): Unit = {
       val error = checkError("CHANGELOG_VIEW_CATALOG_NOT_SUPPORTED")(create(query, name = name))
@@ -60,9 +80,10 @@ class ViewsInCatalogsSuite extends CatalogViewTest {
     }
     refused("jdbc.db.v", "no properties")
     refused("forgetful.db.v", "drops properties")
+    refused("rigid.db.v", "cannot alter tables")
     refused("mem.a.b.v", "a catalog, a database and a table")
     assert(
-      run("SHOW TABLES IN forgetful.db").isEmpty && !new ViewCatalog(spark).exists(
+      Seq("forgetful", "rigid").forall(name => run(s"SHOW TABLES IN $name.db").isEmpty) && !new ViewCatalog(spark).exists(
         new ViewCatalog(spark).identify(Seq("mem", "db", "v"))))
   }
 
@@ -85,10 +106,17 @@ class ViewsInCatalogsSuite extends CatalogViewTest {
     create(totals, name = view)
     run(s"ALTER MATERIALIZED VIEW $view RENAME TO mem.db.other")
     deliver("+I 4 Eve 9")
+    checkError("CHANGELOG_VIEW_NOT_FOUND")(refresh())
     refresh(name = "mem.db.other")
     check(totals, "mem.db.other")
     run("DROP MATERIALIZED VIEW mem.db.other")
   }
+}
+
+/** A catalog that alters no tables. */
+class CatalogWithoutChanges extends SharedCatalog {
+  override def alterTable(name: Identifier, changes: TableChange*): Table =
+    throw new UnsupportedOperationException("no changes")
 }
 
 /** A catalog that keeps no properties of tables. */

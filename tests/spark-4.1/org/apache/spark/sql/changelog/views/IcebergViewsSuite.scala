@@ -5,6 +5,8 @@ package org.apache.spark.sql.changelog.views
 
 import java.io.File
 
+import org.apache.commons.io.FileUtils
+
 import org.apache.spark.sql.Row
 
 import org.apache.spark.sql.changelog.testing.RowMultiset
@@ -108,6 +110,29 @@ class IcebergViewsSuite extends CatalogViewTest with IcebergSession {
     val changes = s"changes('$view', from_version => ${before + 1})"
     for (from <- Seq(changes, s"(SELECT customer FROM $changes)"))
       assert(run(s"SELECT count(*) FROM $from") == Seq(Row(2L)))
+  }
+
+  test("version 1 of the format is refused by name") {
+    val error = checkError("CHANGELOG_VIEW_CATALOG_NOT_SUPPORTED")(
+      create(totals, "TBLPROPERTIES ('format-version' = '1')", view))
+    assert(error.getMessageParameters.get("reason").contains("'format-version' = '2'"))
+    assert(run("SHOW TABLES IN ice.db").isEmpty)
+  }
+
+  test("a copy of a view's table is no view") {
+    deliver("+I 1 Ada 5")
+    create(totals, name = view)
+    val table = definition().home.getParent.toUri.getPath
+    FileUtils.copyDirectory(new File(table), new File(table).getParentFile.toPath.resolve("copy").toFile)
+    try {
+      assert(run("SELECT total FROM ice.db.copy") == Seq(Row(5L)))
+      assert(run("SHOW MATERIALIZED VIEWS IN ice.db").map(_.getString(1)) == Seq("v"))
+      checkError("CHANGELOG_VIEW_NOT_FOUND")(refresh(name = "ice.db.copy"))
+      run("INSERT INTO ice.db.copy VALUES ('Eve', 1, 1)")
+    } finally run("DROP TABLE ice.db.copy")
+    deliver("+I 2 Ben 3")
+    refresh("INCREMENTAL STRICT")
+    check(totals, view)
   }
 
   test("a dropped view leaves nothing") {

@@ -22,6 +22,7 @@ import org.apache.spark.sql.functions.lit
 import org.apache.spark.sql.types.{DataType, StructField, StructType}
 
 import org.apache.spark.sql.changelog.checkpoint.Fence
+import org.apache.spark.sql.changelog.connectors.iceberg.IcebergRelation
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.views.files.SnapshotVersions.Version
 
@@ -53,7 +54,7 @@ class CatalogStorage(session: SparkSession) extends SnapshotStorage(session) {
     val home = new Path(warehouse, UUID.randomUUID.toString)
     val definition = made.definition.copy(generation = Some(ViewStorage.newGeneration(home)))
     // The table has the definition from the start, because the process may end after this statement.
-    val properties = definition.toProperties ++
+    val properties = definition.toProperties + (Name -> nameOf(made.name)) ++
       Option.when(definition.provider != FormatOfCatalog)(
         TableCatalog.PROP_PROVIDER -> definition.provider)
     val info = new TableInfo.Builder()
@@ -64,6 +65,7 @@ class CatalogStorage(session: SparkSession) extends SnapshotStorage(session) {
     catalog.createTable(name, info)
     try {
       val view = check(made)
+      checkStore(view)
       val path = new Path(view.definition.rows, SnapshotStorage.Initial)
       write(view, session.createDataFrame(java.util.List.of[Row](), view.schema), path)
       show(view, path)
@@ -87,6 +89,9 @@ class CatalogStorage(session: SparkSession) extends SnapshotStorage(session) {
     if (!abilities.exists(Set(BATCH_WRITE, V1_BATCH_WRITE)) ||
       !abilities.exists(Set(TRUNCATE, OVERWRITE_BY_FILTER)))
       refuse("the rows of the catalog's tables cannot be replaced")
+    IcebergRelation.whyNoView(table).foreach(refuse)
+    try alter(made, Seq(TableChange.setProperty(SnapshotStorage.Published, "0")))
+    catch { case _: UnsupportedOperationException => refuse("the catalog cannot alter tables") }
     val view = views
       .find(made.name)
       .getOrElse(refuse("the catalog drops properties of tables, and so the view's definition"))
@@ -175,7 +180,17 @@ class CatalogStorage(session: SparkSession) extends SnapshotStorage(session) {
   override def rename(view: MaterializedView, to: TableIdentifier): Unit = {
     session.catalog.uncacheTable(view.sql)
     val (catalog, name) = views.ownerOf(view.name)
-    catalog.renameTable(name, views.ownerOf(to)._2)
+    // The table is a view by either name, because the process may end in between.
+    alter(view, Seq(TableChange.setProperty(NextName, nameOf(to))))
+    try catalog.renameTable(name, views.ownerOf(to)._2)
+    catch {
+      case error: Throwable =>
+        alter(view, Seq(TableChange.removeProperty(NextName)))
+        throw error
+    }
+    alter(
+      view.copy(name = to),
+      Seq(TableChange.setProperty(Name, nameOf(to)), TableChange.removeProperty(NextName)))
   }
 
   override def drop(view: MaterializedView): Unit = {
@@ -213,11 +228,22 @@ object CatalogStorage {
   /** The property with the folder of the published rows. */
   private val Rows = ViewDefinition.Prefix + "rows"
 
+  /** The property with the view's name. A copy of the table has another name, and is no view. */
+  private val Name = ViewDefinition.Prefix + "name"
+
+  /** The property with the name that a view gets. */
+  private val NextName = ViewDefinition.Prefix + "nextName"
+
+  /** Returns a name without the catalog, which has another name in other sessions. */
+  private def nameOf(view: TableIdentifier): String = view.copy(catalog = None).quotedString
+
   /** Returns the view stored in a table, if any. */
   def viewIn(name: TableIdentifier, table: Table): Option[MaterializedView] = {
     val properties = table.properties.asScala.toMap
     val location = properties.get(TableCatalog.PROP_LOCATION).map(new Path(_))
-    ViewDefinition.fromProperties(properties).map { definition =>
+    val names = Seq(Name, NextName).flatMap(properties.get)
+    val isCopy = names.nonEmpty && !names.exists(_.equalsIgnoreCase(nameOf(name)))
+    ViewDefinition.fromProperties(properties).filterNot(_ => isCopy).map { definition =>
       val generation =
         for (path <- definition.generation; folder <- location)
           yield DeltaStorage.currentPathOf(folder, path)

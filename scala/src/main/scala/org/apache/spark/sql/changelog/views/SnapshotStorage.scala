@@ -61,7 +61,7 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
   }
 
   /** Rejects a store where two processes may both write the next version. */
-  private def checkStore(view: MaterializedView): Unit = {
+  protected def checkStore(view: MaterializedView): Unit = {
     val hadoopConf = session.sessionState.newHadoopConf()
     CheckpointFiles.whyNotCreatedOnce(view.definition.folder, hadoopConf).foreach { reason =>
       throw analysis(

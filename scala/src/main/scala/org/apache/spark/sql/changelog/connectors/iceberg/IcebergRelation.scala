@@ -25,6 +25,9 @@ private[changelog] trait IcebergTable {
 
   def columns: StructType
 
+  /** Whether snapshots have sequence numbers. */
+  def hasNumbers: Boolean
+
   /** Distinguishes the first columns from others with equal names, by the ids that Iceberg gives to columns. */
   def columnIds(count: Int): Seq[String]
 
@@ -110,6 +113,19 @@ private[changelog] object IcebergRelation {
       }
     case _ => None
   }
+
+  /** Returns the reason why a table cannot store a view, if the table is an Iceberg table. */
+  def whyNoView(table: Table): Option[String] =
+    if (table.getClass.getName != TableClass) None
+    else {
+      val found = IcebergTables.find(table)
+      if (found.isEmpty) Some("Iceberg has no release for this version of Spark; use Spark 4.1")
+      else if (found.exists(_.hasNumbers)) None
+      else
+        Some(
+          "snapshots of the table have no numbers in version 1 of Iceberg's format; set the " +
+            "table property 'format-version' = '2'")
+    }
 
   /** Loads a table with its newest snapshot, or returns None if the table is no Iceberg table. */
   def newest(session: SparkSession, name: String): Option[IcebergTable] = {

@@ -14,7 +14,7 @@ import org.apache.iceberg.spark.{ScanTaskSetManager, Spark3Util, SparkSchemaUtil
 import org.apache.iceberg.types.{TypeUtil, Types => IcebergTypes}
 import org.apache.iceberg.util.SnapshotUtil
 import org.apache.iceberg.{
-  BaseMetadataTable, DataOperations, FileScanTask, Table => IcebergApi, Transaction
+  BaseMetadataTable, DataOperations, FileScanTask, Table => IcebergApi, TableUtil, Transaction
 }
 
 import org.apache.spark.sql.catalyst.plans.logical.{LocalRelation, LogicalPlan}
@@ -57,6 +57,8 @@ private[iceberg] object IcebergTables {
 
     override def columns: StructType =
       CatalogV2Util.v2ColumnsToStructType(loaded.columns)
+
+    override def hasNumbers: Boolean = TableUtil.formatVersion(table) > 1
 
     override def columnIds(count: Int): Seq[String] = {
       val first = IcebergTypes.StructType.of(table.schema.columns.asScala.take(count).asJava)
