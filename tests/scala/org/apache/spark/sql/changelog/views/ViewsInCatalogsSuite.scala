@@ -26,6 +26,8 @@ class ViewsInCatalogsSuite extends CatalogViewTest {
       "spark.sql.catalog.mem" -> classOf[SharedCatalog].getName,
       "spark.sql.catalog.forgetful" -> classOf[CatalogWithoutProperties].getName,
       "spark.sql.catalog.rigid" -> classOf[CatalogWithoutChanges].getName,
+      "spark.sql.catalog.lake" -> classOf[IcebergCatalog].getName,
+      "spark.sql.catalog.lake.home" -> new File(warehouse, "lake").getPath,
       "spark.sql.catalog.jdbc" -> classOf[JDBCTableCatalog].getName,
       "spark.sql.catalog.jdbc.url" -> "jdbc:h2:mem:views",
       "spark.sql.catalog.jdbc.driver" -> "org.h2.Driver"))
@@ -81,6 +83,7 @@ class ViewsInCatalogsSuite extends CatalogViewTest {
     refused("jdbc.db.v", "no properties")
     refused("forgetful.db.v", "drops properties")
     refused("rigid.db.v", "cannot alter tables")
+    if (!ChangelogSession.isSpark41) refused("lake.db.v", "no release for this version of Spark")
     refused("mem.a.b.v", "a catalog, a database and a table")
     assert(
       Seq("forgetful", "rigid").forall(name => run(s"SHOW TABLES IN $name.db").isEmpty) && !new ViewCatalog(spark).exists(

@@ -112,7 +112,12 @@ class IcebergViewsSuite extends CatalogViewTest with IcebergSession {
       assert(run(s"SELECT count(*) FROM $from") == Seq(Row(2L)))
   }
 
-  test("version 1 of the format is refused by name") {
+  test("version 1 of the format, nested namespaces and the session catalog are refused by name") {
+    checkError(
+      "CHANGELOG_VIEW_CATALOG_NOT_SUPPORTED",
+      "reason" -> "the name of a view is a catalog, a database and a table")(
+      create(totals, name = "ice.a.b.v"))
+    checkError("CHANGELOG_VIEW_PROVIDER_NOT_SUPPORTED", "provider" -> "iceberg")(create(totals))
     val error = checkError("CHANGELOG_VIEW_CATALOG_NOT_SUPPORTED")(
       create(totals, "TBLPROPERTIES ('format-version' = '1')", view))
     assert(error.getMessageParameters.get("reason").contains("'format-version' = '2'"))
