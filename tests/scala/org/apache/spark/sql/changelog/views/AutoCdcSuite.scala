@@ -144,13 +144,26 @@ class AutoCdcSuite extends AnyFunSuite with ViewSession with ErrorChecks with Be
         "2 Bo NULL 3 NULL"))
   }
 
+  test("NULL does not keep a value before a truncation, also when the truncation comes late") {
+    val sparse = Seq(
+      "(1, 'Ada', 'Bern', 'INSERT', 1), (2, 'Ben', 'Oslo', 'INSERT', 1), (1, NULL, 'Rome', 'UPDATE', 3)",
+      "(1, 'Eda', NULL, 'UPDATE', 5), (3, 'Cy', NULL, 'INSERT', 6)",
+      "(NULL, NULL, NULL, 'TRUNCATE', 4), (1, NULL, 'Kyiv', 'UPDATE', 2)",
+      "(3, NULL, 'Lima', 'UPDATE', 7)")
+    check(
+      flow("""IGNORE NULL UPDATES APPLY AS DELETE WHEN operation = 'DELETE'
+          |APPLY AS TRUNCATE WHEN operation = 'TRUNCATE'
+          |SEQUENCE BY sequenceNum COLUMNS (userId, name, city)""".stripMargin),
+      Seq("1 Eda NULL", "3 Cy Lima"),
+      sparse)
+  }
+
   test("clauses that do not go together are refused by name") {
     def refused(clauses: String): AnalysisException =
       intercept[AnalysisException](run(flow(clauses)))
     Seq(
       "SEQUENCE BY sequenceNum STORED AS SCD TYPE 3",
       "APPLY AS TRUNCATE WHEN operation = 'T' SEQUENCE BY sequenceNum STORED AS SCD TYPE 2",
-      "IGNORE NULL UPDATES APPLY AS TRUNCATE WHEN operation = 'T' SEQUENCE BY sequenceNum",
       "SEQUENCE BY sequenceNum TRACK HISTORY ON (name)").foreach { clauses =>
       assert(refused(clauses).getCondition == "CHANGELOG_VIEW_CLAUSE_NOT_SUPPORTED", clauses)
     }

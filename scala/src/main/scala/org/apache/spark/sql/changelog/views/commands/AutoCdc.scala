@@ -52,9 +52,6 @@ case class AutoCdc(
     if (truncation.nonEmpty && scdType == 2) {
       refuse("APPLY AS TRUNCATE WHEN with SCD TYPE 2", "Only SCD TYPE 1 can be emptied.")
     }
-    if (truncation.nonEmpty && ignoresNulls) {
-      refuse("APPLY AS TRUNCATE WHEN with IGNORE NULL UPDATES", "Use one of the two clauses.")
-    }
     if (tracked != Columns.all && scdType == 1) {
       refuse("TRACK HISTORY ON with SCD TYPE 1", "Only SCD TYPE 2 has a history.")
     }
@@ -66,7 +63,7 @@ case class AutoCdc(
     val names = schema.fieldNames.toSeq
     val clauses =
       Seq("KEYS" -> keys, "COLUMNS" -> columns.names, "TRACK HISTORY ON" -> tracked.names)
-    for ((clause, listed) <- clauses; name <- listed if !names.exists(_.equalsIgnoreCase(name))) {
+    for ((clause, listed) <- clauses; name <- listed if !has(names, name)) {
       throw analysis(
         "CHANGELOG_COLUMN_NOT_FOUND",
         "function" -> "AUTO CDC",
@@ -82,16 +79,23 @@ case class AutoCdc(
     s"SELECT * FROM (SELECT *, ($sequence) AS $Sequence, coalesce(${deletion.getOrElse("false")}, false) AS $Deleted, " +
       s"coalesce(${truncation.getOrElse("false")}, false) AS $Truncated FROM $source) WHERE $Sequence IS NOT NULL"
 
+  private val emptied = s"(SELECT max($Sequence) AS $Emptied FROM ($events) WHERE $Truncated)"
+  private val isAfter = s"($Emptied IS NULL OR $Sequence > $Emptied)"
+
   private def rows(schema: Seq[String]): String = {
     val changes = s"SELECT * FROM ($events) WHERE NOT $Truncated"
     if (!ignoresNulls) changes
     else {
+      // a value before the last truncation is no value to keep
+      val since =
+        if (truncation.isEmpty) changes
+        else s"SELECT * FROM ($changes) CROSS JOIN $emptied WHERE $isAfter"
       val filled = schema.filterNot(isKey).map { name =>
         val column = quoteIdentifier(name)
         s"last_value(CASE WHEN NOT $Deleted THEN $column END, true) OVER (PARTITION BY ${list(keys)}, $Life ORDER BY $Sequence) AS $column"
       }
       val lives =
-        s"SELECT *, count_if($Deleted) OVER (PARTITION BY ${list(keys)} ORDER BY $Sequence) AS $Life FROM ($changes)"
+        s"SELECT *, count_if($Deleted) OVER (PARTITION BY ${list(keys)} ORDER BY $Sequence) AS $Life FROM ($since)"
       s"SELECT ${(keys.map(quoteIdentifier) ++ filled).mkString(", ")}, $Sequence, $Deleted FROM ($lives)"
     }
   }
@@ -101,11 +105,8 @@ case class AutoCdc(
       s"SELECT *, row_number() OVER (PARTITION BY ${list(keys)} ORDER BY $Sequence DESC) AS $Rank FROM (${rows(shown)})"
     val last = s"(SELECT * FROM ($ranked) WHERE $Rank = 1)"
     val (from, isKept) =
-      if (truncation.isEmpty) (last, "")
-      else {
-        val emptied = s"(SELECT max($Sequence) AS $Emptied FROM ($events) WHERE $Truncated)"
-        (s"$last CROSS JOIN $emptied", s" AND ($Emptied IS NULL OR $Sequence > $Emptied)")
-      }
+      if (truncation.isEmpty || ignoresNulls) (last, "")
+      else (s"$last CROSS JOIN $emptied", s" AND $isAfter")
     s"SELECT ${list(shown)} FROM $from WHERE NOT $Deleted$isKept"
   }
 
@@ -116,7 +117,7 @@ case class AutoCdc(
       else
         tracked
           .of(shown.filterNot(isKey))
-          .filterNot(name => unordered.exists(_.equalsIgnoreCase(name)))
+          .filterNot(has(unordered, _))
     // without a column to compare, the versions of a key share one interval
     val track = if (compared.isEmpty) keys else compared
     val versions =
@@ -125,7 +126,7 @@ case class AutoCdc(
       s"key => ${texts(keys)}, history_by => '$Sequence', track => ${texts(track)}, delete_when => '$Deleted')"
   }
 
-  private def isKey(column: String): Boolean = keys.exists(_.equalsIgnoreCase(column))
+  private def isKey(column: String): Boolean = has(keys, column)
 
   private def list(names: Seq[String]): String = names.map(quoteIdentifier).mkString(", ")
 
@@ -141,10 +142,14 @@ object AutoCdc {
   private val Rank = "__rank"
   private val Life = "__life"
 
+  /** Whether a column is listed, in any case. */
+  private def has(listed: Seq[String], column: String): Boolean =
+    listed.exists(_.equalsIgnoreCase(column))
+
   /** A choice of columns: the listed ones, or all except the listed ones. */
   case class Columns(names: Seq[String], isExcept: Boolean) {
     def of(all: Seq[String]): Seq[String] =
-      if (isExcept) all.filterNot(name => names.exists(_.equalsIgnoreCase(name))) else names
+      if (isExcept) all.filterNot(has(names, _)) else names
   }
 
   object Columns {
