@@ -40,6 +40,26 @@ class IcebergViewsSuite extends CatalogViewTest with IcebergSession {
     }
   }
 
+  test("columns, rows and definition change in one commit") {
+    deliver("+I 1 Ada 5", "+I 2 Ben 3")
+    create(totals, name = view)
+    val more = totals.replace("sum(amount) AS total", "max(amount) AS top, sum(amount) AS total")
+    for (statement <- Seq(
+        s"ALTER MATERIALIZED VIEW $view AS $more",
+        s"REFRESH MATERIALIZED VIEW $view FULL",
+        s"ALTER MATERIALIZED VIEW $view SET TBLPROPERTIES ('a' = '1')",
+        s"CREATE OR REPLACE MATERIALIZED VIEW $view AS $totals")) {
+      def commits = {
+        run(s"REFRESH TABLE $view")
+        run(s"SELECT count(*) FROM $view.metadata_log_entries").head.getLong(0)
+      }
+      val before = commits
+      run(statement)
+      assert(commits == before + 1, statement)
+      check(definition().query, view)
+    }
+  }
+
   test("maintenance by others changes nothing, and another process sees the view") {
     deliver("+I 1 Ada 5", "+I 2 Ben 3")
     create(totals, name = view)

@@ -145,8 +145,9 @@ class CatalogStorage(session: SparkSession) extends SnapshotStorage(session) {
 
   override protected def publish(view: MaterializedView, number: Long, version: Version): Unit = {
     val columns = columnChanges(view, version.columns)
-    val properties = propertiesOf(view)
-    val isWritten = columns.isEmpty && properties.get(Rows).contains(version.path)
+    // Rows in other columns must be written again.
+    val properties = if (columns.isEmpty) propertiesOf(view) else propertiesOf(view) - Rows
+    val isWritten = properties.get(Rows).contains(version.path)
     val after = version.properties +
       (SnapshotStorage.Published -> number.toString) + (Rows -> version.path)
     val before =
