@@ -42,6 +42,7 @@ class ChangelogExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectTableFunction(ToChangelogFunction.description)
     extensions.injectTableFunction(HistoryFunction.description)
     extensions.injectTableFunction(LookupFunction.description)
+    extensions.injectTableFunction(VersionsOfFunction.description)
     extensions.injectTableFunction(ChangesFunction.description)
     extensions.injectTableFunction(ChangelogStatusFunction.description)
     ResolvePhase.hints.foreach(pass => extensions.injectHintResolutionRule(_ => pass.rule))
@@ -56,6 +57,7 @@ class ChangelogExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectResolutionRule(new ResolveViewChanges(_))
     extensions.injectResolutionRule(_ => CheckWatermarks) // before Spark drops watermarks
     ResolvePhase.analysis.foreach(pass => extensions.injectPostHocResolutionRule(_ => pass.rule))
+    extensions.injectCheckRule(_ => CheckTableAsOf)
     extensions.injectCheckRule(_ => CheckPivot)
     extensions.injectCheckRule(_ => CheckNearestBy)
     extensions.injectCheckRule(_ => CheckRowOrder) // before functions are replaced

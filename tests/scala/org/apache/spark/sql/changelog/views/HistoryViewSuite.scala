@@ -56,6 +56,29 @@ class HistoryViewSuite
     }
   }
 
+  test("a view joins a history as of a time of each row, by FOR SYSTEM_TIME") {
+    run(s"CREATE MATERIALIZED VIEW v USING parquet TBLPROPERTIES ($properties) AS SELECT * FROM moves")
+    run("CREATE TABLE visits (n INT, who INT, at INT) USING parquet")
+    try
+      Seq("JOIN", "LEFT JOIN").foreach { join =>
+        run("INSERT OVERWRITE visits VALUES (1, 1, 15), (2, 1, 40), (3, 1, 5)")
+        def query(how: String) = s"SELECT n, homes.city FROM visits o $join $how"
+        run(
+          "CREATE MATERIALIZED VIEW w USING parquet AS " +
+            query("v FOR SYSTEM_TIME AS OF o.at AS homes ON homes.id = o.who"))
+        run("INSERT INTO visits VALUES (4, 1, 22)")
+        run("INSERT INTO moves VALUES (1, 'Rome', 20, false)")
+        run("REFRESH MATERIALIZED VIEW v INCREMENTAL STRICT")
+        run("REFRESH MATERIALIZED VIEW w INCREMENTAL STRICT")
+        val byHand = query(
+          "v AS homes ON homes.id = o.who AND valid_from <= at AND (valid_to IS NULL OR at < valid_to)")
+        assert(RowMultiset.of(run("SELECT * FROM w")) == RowMultiset.of(run(byHand)))
+        assert(run("VERIFY MATERIALIZED VIEW w").isEmpty)
+        run("DROP MATERIALIZED VIEW w")
+      }
+    finally run("DROP TABLE visits")
+  }
+
   test("the key of the view is the subject and the start of the interval") {
     run(
       s"CREATE MATERIALIZED VIEW v USING delta TBLPROPERTIES ($properties) AS SELECT * FROM moves")

@@ -60,7 +60,7 @@ package org.apache.spark.sql
  *   web          a tab of Spark's web UI
  *                uses compat, execution, explain, plans, views
  *   parser       syntax missing in Spark's grammar
- *                uses compat, errors, evolution, explain, savepoints, views
+ *                uses compat, errors, evolution, explain, functions, savepoints, views
  * }}}
  *
  * The engine lives in a package of Spark, because stateful operators need Spark's private classes. The names written by

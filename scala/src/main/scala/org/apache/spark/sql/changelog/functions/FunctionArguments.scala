@@ -141,6 +141,9 @@ private[functions] class FunctionArguments(
     case _ => throw noNames(argument)
   }
 
+  /** Returns an argument that need not be a constant. */
+  def value(argument: String): Expression = byName(argument)
+
   /** Whether the argument is given. */
   def has(argument: String): Boolean = !isNull(byName(argument))
 

@@ -10,7 +10,7 @@ import org.apache.spark.sql.types.StringType
 
 import org.apache.spark.sql.changelog.analysis.ReadStreams
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
-import org.apache.spark.sql.changelog.plans.{Emission, KeyedVersions, LookupTable, ToChangelog}
+import org.apache.spark.sql.changelog.plans.{Emission, KeyedVersions, LookupTable, TableAsOf, ToChangelog}
 import org.apache.spark.sql.changelog.{OutputMode, RowKind}
 
 /**
@@ -184,4 +184,27 @@ object LookupFunction {
 
   private def build(expressions: Seq[Expression]): LogicalPlan =
     LookupTable(new FunctionArguments(Name, Nil, expressions).source)
+}
+
+/**
+ * The SQL table function `versions_of`: a table as of a time of each row that it is joined with.
+ *
+ * {{{
+ *   SELECT ... FROM orders o JOIN LATERAL versions_of(TABLE(rates), at => o.at) r ON o.cur = r.cur
+ *   SELECT ... FROM orders o JOIN rates FOR SYSTEM_TIME AS OF o.at r ON o.cur = r.cur
+ * }}}
+ *
+ * Both are the same join, which [[org.apache.spark.sql.changelog.analysis.ResolveTableAsOf]] resolves.
+ */
+object VersionsOfFunction {
+  val Name = "versions_of"
+
+  val description: FunctionArguments.Description =
+    FunctionArguments.describe(Name, "Returns the rows of a table as of a time of the joined row")(
+      build)
+
+  private def build(expressions: Seq[Expression]): LogicalPlan = {
+    val arguments = new FunctionArguments(Name, Seq("at"), expressions)
+    TableAsOf(arguments.value("at"), arguments.source)
+  }
 }

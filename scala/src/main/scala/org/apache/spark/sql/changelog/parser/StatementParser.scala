@@ -161,10 +161,11 @@ private object StatementParser {
  */
 class ChangelogParser(spark: ParserInterface) extends DelegatingParser(spark) {
   override protected def parse(sqlText: String, spark: String => LogicalPlan): LogicalPlan = {
-    val ours = new StatementParser(sqlText, spark)
+    val parsed = SystemTime.parse(_: String, spark)
+    val ours = new StatementParser(sqlText, parsed)
     try
       ours().getOrElse {
-        try spark(sqlText)
+        try parsed(sqlText)
         catch { case error: ParseException => throw ours.meant.getOrElse(error) }
       }
     catch {
@@ -172,6 +173,9 @@ class ChangelogParser(spark: ParserInterface) extends DelegatingParser(spark) {
       case error: AnalysisException => RefusedStatement()(error)
     }
   }
+
+  override def parseQuery(sqlText: String): LogicalPlan =
+    SystemTime.parse(sqlText, super.parseQuery)
 }
 
 /**

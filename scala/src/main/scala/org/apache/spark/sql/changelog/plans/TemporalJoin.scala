@@ -149,3 +149,17 @@ case class LookupTable(child: LogicalPlan) extends UnaryNode {
   override protected def withNewChildInternal(newChild: LogicalPlan): LookupTable =
     copy(child = newChild)
 }
+
+/**
+ * Marks a table on the right of a lateral join, to be read as of a time. Present only in analysis.
+ *
+ * @param at
+ *   the time, a value of the left row
+ */
+case class TableAsOf(at: Expression, child: LogicalPlan) extends UnaryNode {
+
+  override def output: Seq[Attribute] = child.output
+
+  override protected def withNewChildInternal(newChild: LogicalPlan): TableAsOf =
+    copy(child = newChild)
+}
