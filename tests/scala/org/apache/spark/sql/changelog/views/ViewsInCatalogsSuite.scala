@@ -86,7 +86,8 @@ class ViewsInCatalogsSuite extends CatalogViewTest {
     if (!ChangelogSession.isSpark41) refused("lake.db.v", "no release for this version of Spark")
     refused("mem.a.b.v", "a catalog, a database and a table")
     assert(
-      Seq("forgetful", "rigid").forall(name => run(s"SHOW TABLES IN $name.db").isEmpty) && !new ViewCatalog(spark).exists(
+      Seq("forgetful", "rigid").forall(name =>
+        run(s"SHOW TABLES IN $name.db").isEmpty) && !new ViewCatalog(spark).exists(
         new ViewCatalog(spark).identify(Seq("mem", "db", "v"))))
   }
 

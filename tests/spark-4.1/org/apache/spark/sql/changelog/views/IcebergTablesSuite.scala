@@ -303,7 +303,8 @@ class IcebergTablesSuite
     run("ALTER TABLE ice.db.orders WRITE ORDERED BY id")
     check(amounts)
     run("DROP MATERIALIZED VIEW v")
-    val snapshots = "SELECT is_current_ancestor, count(*) AS n FROM ice.db.orders.history GROUP BY ALL"
+    val snapshots =
+      "SELECT is_current_ancestor, count(*) AS n FROM ice.db.orders.history GROUP BY ALL"
     create(snapshots)
     run("DELETE FROM ice.db.orders WHERE id = 5")
     run("REFRESH MATERIALIZED VIEW v")

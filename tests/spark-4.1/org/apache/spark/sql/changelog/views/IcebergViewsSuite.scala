@@ -103,8 +103,7 @@ class IcebergViewsSuite extends CatalogViewTest with IcebergSession {
         s"from_version => $first",
         s"from_version => ${first + 1}, to_version => ${last - 1}",
         s"from_version => $last")) {
-      checkError("CHANGELOG_VIEW_VERSION_GONE")(
-        run(s"SELECT * FROM changes('$view', $range)"))
+      checkError("CHANGELOG_VIEW_VERSION_GONE")(run(s"SELECT * FROM changes('$view', $range)"))
     }
     deliver("+I 3 Eve 1")
     refresh("INCREMENTAL STRICT")
@@ -148,7 +147,9 @@ class IcebergViewsSuite extends CatalogViewTest with IcebergSession {
     deliver("+I 1 Ada 5")
     create(totals, name = view)
     val table = definition().home.getParent.toUri.getPath
-    FileUtils.copyDirectory(new File(table), new File(table).getParentFile.toPath.resolve("copy").toFile)
+    FileUtils.copyDirectory(
+      new File(table),
+      new File(table).getParentFile.toPath.resolve("copy").toFile)
     try {
       assert(run("SELECT total FROM ice.db.copy") == Seq(Row(5L)))
       assert(run("SHOW MATERIALIZED VIEWS IN ice.db").map(_.getString(1)) == Seq("v"))

@@ -167,7 +167,8 @@ class CatalogStorage(session: SparkSession) extends SnapshotStorage(session) {
       properties: Seq[TableChange]): Unit = {
     prepare(view, columns)
     rows.foreach { version =>
-      RefuseViewWrites.allow(session)(rowsOf(view, version).writeTo(view.sql).overwrite(lit(true)))
+      RefuseViewWrites.allow(session)(
+        rowsOf(view, version).writeTo(view.sql).overwrite(lit(true)))
     }
     if (properties.nonEmpty) alter(view, properties)
   }

@@ -146,10 +146,15 @@ private[changelog] object IcebergRelation {
   def fenced(session: SparkSession, statement: LogicalPlan): LogicalPlan = statement match {
     case merge: MergeIntoTable if Fence.isSet =>
       merge.copy(targetTable = merge.targetTable.transform { case named: UnresolvedRelation =>
-        session.table(named.name).queryExecution.analyzed.collectFirst {
-          case relation: DataSourceV2Relation if unapply(relation).nonEmpty =>
-            relation.copy(table = unapply(relation).get.fenced)
-        }.getOrElse(named)
+        session
+          .table(named.name)
+          .queryExecution
+          .analyzed
+          .collectFirst {
+            case relation: DataSourceV2Relation if unapply(relation).nonEmpty =>
+              relation.copy(table = unapply(relation).get.fenced)
+          }
+          .getOrElse(named)
       })
     case other => other
   }

@@ -196,11 +196,7 @@ private[tables] class SnapshotTable(session: SparkSession, override val name: St
     found.getOrElse(throw new IllegalStateException(s"$name is not an Iceberg table"))
 
   private def versionOf(table: IcebergTable): TableVersion =
-    TableVersion(
-      name,
-      table.id,
-      columnsOf(table),
-      table.snapshot.fold(NoSnapshot)(_.toString))
+    TableVersion(name, table.id, columnsOf(table), table.snapshot.fold(NoSnapshot)(_.toString))
 
   /** Returns a fingerprint of the first columns of a table. */
   private def columnsOf(table: IcebergTable, count: Int = Int.MaxValue): String =
