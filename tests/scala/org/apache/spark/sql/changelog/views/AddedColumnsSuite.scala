@@ -27,7 +27,7 @@ class AddedColumnsSuite
     "SELECT customer, count(*) AS n, sum(amount) AS total FROM orders GROUP BY customer"
 
   override def afterEach(): Unit = {
-    run("DROP MATERIALIZED VIEW IF EXISTS v")
+    Seq("x", "w", "v").foreach(view => run(s"DROP MATERIALIZED VIEW IF EXISTS $view"))
     run("DROP TABLE IF EXISTS orders")
   }
 
@@ -69,6 +69,51 @@ class AddedColumnsSuite
       run("REFRESH MATERIALIZED VIEW v INCREMENTAL STRICT")
       check(sums, "incremental")
       run("DELETE FROM orders WHERE id = 6")
+      run("REFRESH MATERIALIZED VIEW v INCREMENTAL STRICT")
+      check(sums, "incremental")
+      afterEach()
+    }
+  }
+
+  for (format <- Seq("parquet", "orc", "json"); partitions <- Seq("", "PARTITIONED BY (customer)"))
+    test(s"state goes on when files of a table get columns: $format $partitions".trim) {
+      def insert(rows: String, more: String = ""): Unit =
+        run(s"INSERT INTO orders (id, customer, amount$more) VALUES $rows")
+      run(s"CREATE TABLE orders (id INT, customer INT, amount INT) USING $format $partitions")
+      insert("(1, 1, 10), (2, 2, 20)")
+      create(sums, provider = "parquet")
+      run("CREATE MATERIALIZED VIEW w USING parquet AS SELECT * FROM v WHERE total > 5")
+      insert("(3, 1, 5)")
+      run("REFRESH MATERIALIZED VIEW v INCREMENTAL STRICT")
+      insert("(4, 3, 2)")
+      run("ALTER TABLE orders ADD COLUMNS (note STRING)")
+      run("REFRESH MATERIALIZED VIEW v INCREMENTAL STRICT")
+      check(sums, "incremental")
+      insert("(5, 3, 7, 'x')", ", note")
+      run("ALTER TABLE orders ADD COLUMNS (more STRUCT<a: INT>)")
+      insert("(6, 3, 7, 'x', named_struct('a', 1))", ", note, more")
+      run("REFRESH MATERIALIZED VIEW v INCREMENTAL STRICT")
+      check(sums, "incremental")
+      run("REFRESH MATERIALIZED VIEW w INCREMENTAL STRICT")
+      assert(run("VERIFY MATERIALIZED VIEW w").isEmpty)
+      val noted = s"${sums.replace("count(*) AS n", "count(note) AS n")}"
+      run(s"ALTER MATERIALIZED VIEW v AS $noted")
+      insert("(7, 1, 7, 'y', NULL)", ", note, more")
+      run("REFRESH MATERIALIZED VIEW v INCREMENTAL STRICT")
+      check(noted, "incremental")
+    }
+
+  test("newer files of a folder have one more column") {
+    Seq("parquet", "orc").foreach { format =>
+      val folder = QuickFileSystem.temporaryDirectory().getPath
+      def deliver(query: String) = spark.sql(query).write.mode("append").format(format).save(folder)
+      deliver("SELECT 1 AS id, 1 AS customer, 5 AS amount")
+      run(s"CREATE TABLE orders (id INT, customer INT, amount INT) USING $format LOCATION '$folder'")
+      create(sums)
+      deliver("SELECT 2 AS id, 1 AS customer, 7 AS amount, 'x' AS note")
+      run("REFRESH MATERIALIZED VIEW v INCREMENTAL STRICT")
+      run("ALTER TABLE orders ADD COLUMNS (note STRING)")
+      deliver("SELECT 3 AS id, 2 AS customer, 1 AS amount, 'y' AS note")
       run("REFRESH MATERIALIZED VIEW v INCREMENTAL STRICT")
       check(sums, "incremental")
       afterEach()

@@ -56,7 +56,7 @@ private[tables] class FileTable(session: SparkSession, override val name: String
     val relation = FollowedTables.current(session, name).asInstanceOf[LogicalRelation]
     val files = filesOf(relation)
     Listed(
-      TableVersion.fingerprint(relation.schema),
+      relation.schema,
       files.partitionSchema,
       zone,
       files.location.listFiles(Nil, Nil))
@@ -65,7 +65,7 @@ private[tables] class FileTable(session: SparkSession, override val name: String
   override def version(start: Option[TableVersion], snapshot: Listed): TableVersion = {
     val found = TableVersion(name, "", snapshot.columns, start.fold("0")(_.version))
     val known = start.fold(Set.empty[ListedFile]) { start =>
-      checkSame(start, found)
+      checkSame(widened(start, snapshot), found)
       listings.read(start.number)
     }
     checkExist(known, snapshot.files, found.version)
@@ -77,6 +77,10 @@ private[tables] class FileTable(session: SparkSession, override val name: String
     }
   }
 
+  /** Returns a version with the columns of the table now, if those only were added. Older files have NULL there. */
+  private def widened(at: TableVersion, now: Listed): TableVersion =
+    if (now.addsColumns(to = at.columns)) at.copy(columns = now.columns) else at
+
   override def rows(at: TableVersion): LogicalPlan =
     rowsOf(listings.read(at.number), at.version)
 
@@ -85,7 +89,7 @@ private[tables] class FileTable(session: SparkSession, override val name: String
 
   override def size(since: TableVersion): Option[TableSize] = {
     val there = now()
-    checkSame(since, TableVersion(name, "", there.columns, since.version))
+    checkSame(widened(since, there), TableVersion(name, "", there.columns, since.version))
     val known = listings.read(since.number)
     checkExist(known, there.files, since.version)
     def bytes(files: Set[ListedFile]) = files.toSeq.map(_.length).sum
@@ -128,16 +132,27 @@ private object FileTable {
   /**
    * Listed: the files of a table, by partition.
    *
-   * @param columns
-   *   a fingerprint of the table's columns
+   * @param schema
+   *   the table's columns
    * @param zone
    *   the time zone of TIMESTAMP partition values
    */
   case class Listed(
-      columns: String,
+      schema: StructType,
       partitionSchema: StructType,
       zone: String,
       directories: Seq[PartitionDirectory]) {
+
+    /** A fingerprint of the table's columns. */
+    val columns: String = TableVersion.fingerprint(schema)
+
+    /** Whether the table had other columns, and all columns added since are the last before its partition columns. */
+    def addsColumns(to: String): Boolean = {
+      val (partitions, size) = (partitionSchema.size, to.takeWhile(_ != '-').toInt)
+      def first = schema.take(size - partitions) ++ schema.takeRight(partitions)
+      size >= partitions && size < schema.size &&
+      TableVersion.fingerprint(StructType(first)) == to
+    }
 
     lazy val files: Set[ListedFile] =
       directories.flatMap(directory => directory.files.map(listed(directory))).toSet
