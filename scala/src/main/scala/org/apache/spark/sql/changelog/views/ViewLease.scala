@@ -6,7 +6,7 @@ package org.apache.spark.sql.changelog.views
 import java.lang.management.ManagementFactory
 import java.time.Instant
 import java.util.UUID
-import java.util.concurrent.{ScheduledFuture, TimeUnit}
+import java.util.concurrent.TimeUnit
 
 import scala.annotation.tailrec
 import scala.util.control.NonFatal
@@ -55,9 +55,12 @@ private[views] final class ViewLease private (
   @volatile private var isReleased = false
   @volatile private var lost = false
 
-  private val renewals: ScheduledFuture[_] = {
+  /** A thread for each lease, because a slow or hanging file system must not delay the remaining leases. */
+  private val heart = {
     val period = math.max(leaseMillis / RenewalsOfLease, 1)
+    val heart = ThreadUtils.newDaemonSingleThreadScheduledExecutor("view-lease")
     heart.scheduleWithFixedDelay(() => renew(), period, period, TimeUnit.MILLISECONDS)
+    heart
   }
 
   override def hasEnded: Boolean = ended
@@ -100,7 +103,7 @@ private[views] final class ViewLease private (
   def endForRemoval(): Unit = synchronized {
     isReleased = true
     ended = true
-    renewals.cancel(false)
+    heart.shutdown()
     ()
   }
 
@@ -115,7 +118,7 @@ private[views] final class ViewLease private (
     if (statement.isEmpty && !query.exists(_.isActive)) {
       if (!ended) {
         ended = true
-        renewals.cancel(false)
+        heart.shutdown()
         holder = holder.copy(hasEnded = true)
         // A dropped view has no lease files. If the write fails, other processes wait until the lease expires.
         loggingFailure(if (!lost && terms.last.contains(term)) terms.write(term, holder))
@@ -149,9 +152,9 @@ private[views] final class ViewLease private (
     if (!lost) {
       logWarning(log"A view is written by another process now: this one was held up for too long")
       lost = true
-      renewals.cancel(false)
+      heart.shutdown()
       statement.filter(_ != Thread.currentThread()).foreach(_.interrupt())
-      // Stopping may take long, and this thread also renews the leases of further views.
+      // Stopping may take long, and a statement may wait for this lease's monitor meanwhile.
       query.foreach { running =>
         val stopping = new Thread(() => running.stop(), s"stop ${running.name}")
         stopping.setDaemon(true)
@@ -172,9 +175,6 @@ private[views] object ViewLease extends Logging {
   private val RenewalsOfLease = 6
   private val PollMillis = 50L
   private val Process = ManagementFactory.getRuntimeMXBean.getName
-
-  /** Several threads, because one hanging file system must not delay the remaining leases. */
-  private lazy val heart = ThreadUtils.newDaemonThreadPoolScheduledExecutor("view-leases", 4)
 
   /**
    * The content of a term's file.
