@@ -12,7 +12,9 @@ import scala.concurrent.duration._
 import scala.concurrent.{Await, Future, blocking}
 
 import org.apache.commons.io.FileUtils
+import org.apache.hadoop.fs.Path
 
+import org.apache.spark.sql.changelog.checkpoint.TextFile
 import org.apache.spark.sql.changelog.testing.{RowMultiset, Share}
 
 /** Statements that write one view, in one process at the same time. */
@@ -114,6 +116,42 @@ class ViewLeasesSuite extends ViewTest {
     // as long as a lease
     assert((System.nanoTime - began) / 1000000000 < 50)
     assert(RowMultiset.of(run("SELECT * FROM v")) == RowMultiset.of(run(query)))
+  }
+
+  /** Two views. The first one is ahead in the order of leases. */
+  private def makeTwo(): Seq[MaterializedView] = {
+    make()
+    Seq("v", "w").map { name =>
+      create("SELECT customer, amount FROM plain WHERE amount > 0", name = name)
+      new ViewCatalog(spark).get(Seq(name))
+    }
+  }
+
+  test("statements that complete an interrupted swap wait for each other in one order") {
+    val Seq(v, w) = makeTwo()
+    // a swap of w with v ended before anything was exchanged
+    new TextFile(new Path(w.definition.home, ViewSwap.Mark), spark.sessionState.newHadoopConf())
+      .write(v.name.nameParts.mkString("\n"))
+    val session = spark.cloneSession()
+    val isTaken = new CountDownLatch(1)
+    val both = Future(blocking(ViewLeases.of(spark, v) {
+      isTaken.countDown()
+      while (!ViewLeases.hasWaiters(v)) Thread.sleep(20)
+      ViewLeases.of(spark, w)(())
+    }))
+    assert(isTaken.await(60, TimeUnit.SECONDS))
+    val refreshed = Future(blocking(session.sql("REFRESH MATERIALIZED VIEW w")))
+    Seq(both, refreshed).foreach(Await.result(_, 60.seconds))
+    assert(!new File(w.definition.home.toUri.getPath, ViewSwap.Mark).exists())
+  }
+
+  test("swaps of the same views in opposite order wait for each other") {
+    makeTwo()
+    val swaps = Seq("v" -> "w", "w" -> "v").map { case (one, other) =>
+      val session = spark.cloneSession()
+      Future(blocking(session.sql(s"ALTER MATERIALIZED VIEW $one SWAP WITH $other")))
+    }
+    swaps.foreach(Await.result(_, 180.seconds))
   }
 
   Seq("", "FULL").foreach { how =>

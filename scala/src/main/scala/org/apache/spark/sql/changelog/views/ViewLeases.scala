@@ -29,13 +29,23 @@ object ViewLeases {
   /** Passes the view of this name to `write` once no other statement writes the view. */
   def apply[T](session: SparkSession, name: Seq[String])(write: MaterializedView => T): T = {
     val catalog = new ViewCatalog(session)
-    of(session, catalog.get(name)) {
+    val named = catalog.get(name)
+    def writeRecovered: T = of(session, catalog.get(name)) {
       val view = catalog.get(name)
       val storage = ViewStorage(session, view)
       val isChanged = storage.recover(view) | ViewSwap.recover(session, view)
       write(if (isChanged) catalog.get(name) else view)
     }
+    // The recovery of a swap takes the other view's lease, too.
+    ViewSwap.otherOf(session, named).filter(precedes(_, named)) match {
+      case Some(other) => of(session, other)(writeRecovered)
+      case None => writeRecovered
+    }
   }
+
+  /** Returns whether the lease of one view is taken before the other's. A single order avoids deadlocks. */
+  private def precedes(one: MaterializedView, other: MaterializedView): Boolean =
+    one.definition.home.toString <= other.definition.home.toString
 
   /** Runs `write` even while a query of another process keeps the view current. */
   def evenIfQueryRuns[T](session: SparkSession, name: Seq[String])(
@@ -59,9 +69,12 @@ object ViewLeases {
   /** Passes two views to `write` once no other statement writes either view. */
   def both[T](session: SparkSession, one: Seq[String], other: Seq[String])(
       write: (MaterializedView, MaterializedView) => T): T = {
-    def homeOf(name: Seq[String]) = new ViewCatalog(session).get(name).definition.home.toString
-    // Locks are always taken in the same order, to avoid deadlocks.
-    if (homeOf(one) <= homeOf(other)) {
+    val catalog = new ViewCatalog(session)
+    // Otherwise, the recovery of an earlier swap might take a third view's lease, out of order.
+    Seq(one, other)
+      .filter(name => ViewSwap.otherOf(session, catalog.get(name)).nonEmpty)
+      .foreach(apply(session, _)(_ => ()))
+    if (precedes(catalog.get(one), catalog.get(other))) {
       apply(session, one)(first => apply(session, other)(write(first, _)))
     } else apply(session, other)(second => apply(session, one)(write(_, second)))
   }

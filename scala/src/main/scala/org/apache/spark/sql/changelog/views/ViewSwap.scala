@@ -80,14 +80,20 @@ object ViewSwap {
     catch { case _: FileNotFoundException => Set.empty }
   }
 
-  private def recoverOther(session: SparkSession, view: MaterializedView): Unit =
-    markOf(session, view).find().foreach { name =>
+  /** Returns the view that changes places with a view in an interrupted swap, if recorded for this view. */
+  private[views] def otherOf(
+      session: SparkSession,
+      view: MaterializedView): Option[MaterializedView] =
+    markOf(session, view).find().flatMap { name =>
       val catalog = new ViewCatalog(session)
-      catalog
-        .find(catalog.identify(name.split('\n').toSeq))
-        .foreach(other => ViewLeases.of(session, other)(recoverFolder(session, other)))
-      delete(session, markPath(view))
+      catalog.find(catalog.identify(name.split('\n').toSeq))
     }
+
+  private def recoverOther(session: SparkSession, view: MaterializedView): Unit = {
+    otherOf(session, view).foreach(other =>
+      ViewLeases.of(session, other)(recoverFolder(session, other)))
+    delete(session, markPath(view))
+  }
 
   private def recoverFolder(session: SparkSession, view: MaterializedView): Unit = {
     val place = folderOf(view)
