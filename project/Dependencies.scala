@@ -46,7 +46,10 @@ object Dependencies {
     ("org.apache.spark" %% "spark-pipelines" % sparkVersion % Test).intransitive(),
     delta % (if (isWithDelta) Provided else Test),
     iceberg,
+    // the client of the Kafka connector
+    "org.apache.kafka" % "kafka-clients" % "3.9.1" % Provided,
     "com.h2database" % "h2" % "2.3.232" % Test,
+    "com.mysql" % "mysql-connector-j" % "9.5.0" % Test,
     "org.mariadb.jdbc" % "mariadb-java-client" % "3.5.6" % Test,
     "org.postgresql" % "postgresql" % "42.7.8" % Test) ++ s3a
 

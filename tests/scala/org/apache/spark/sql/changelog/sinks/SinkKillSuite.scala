@@ -149,12 +149,17 @@ class SinkKillSuite extends AnyFunSuite with ChangelogSession {
 
   private lazy val kafka = Map("kafka.bootstrap.servers" -> Services.kafka()("bootstrap"))
 
-  /** The newest record of each key of a topic, as JSON; Kafka makes topics that are read. */
-  private def newest(topic: String): DataFrame = spark.read
+  /** The committed records of a topic; Kafka makes topics that are read. */
+  private def committed(topic: String): DataFrame = spark.read
     .format("kafka")
     .options(kafka)
     .option("subscribe", topic)
+    .option("includeHeaders", "true")
+    .option("kafka.isolation.level", "read_committed")
     .load()
+
+  /** The newest record of each key of a topic, as JSON. */
+  private def newest(topic: String): DataFrame = committed(topic)
     .groupBy("key")
     .agg(max_by(struct("value"), struct("partition", "offset")).as("newest"))
     .where("newest.value IS NOT NULL")
@@ -173,6 +178,17 @@ class SinkKillSuite extends AnyFunSuite with ChangelogSession {
   if (KilledWriter.isLong) {
     test("Kafka, the newest record of each key") {
       killed("Kafka", topic(Map.empty)((json, schema) => from_json(json, schema)))
+    }
+
+    test("Kafka, each record once") {
+      val sink = topic(Map("delivery" -> "exactly-once"))((json, schema) => from_json(json, schema))
+      def readOnce(table: String, schema: StructType) = {
+        val batch = filter(col("headers"), _.getField("key") === "spark-changelog-batch")
+        val twice = committed(table).groupBy(batch, col("key")).count().where("count > 1")
+        assert(twice.isEmpty)
+        sink.read(table, schema)
+      }
+      killed("Kafka once", sink.copy(read = readOnce, isAtomic = true))
     }
 
     test("Kafka, Debezium's change events") {

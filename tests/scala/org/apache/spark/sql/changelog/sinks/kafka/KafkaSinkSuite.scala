@@ -11,7 +11,7 @@ import org.apache.spark.sql.{DataFrame, Row}
 import org.apache.spark.sql.changelog.testing._
 
 /** Topics of newest rows, and of changes in Debezium's form. */
-class KafkaSinkSuite extends AnyFunSuite with KafkaTopics {
+class KafkaSinkSuite extends AnyFunSuite with KafkaTopics with ErrorChecks {
   private val rides = Feed("rides", "id INT, city STRING, fare INT", key = Seq("id"))
   private val byCity = "SELECT city, count(*) AS n, sum(fare) AS total FROM rides GROUP BY city"
   private val row = "city STRING, n BIGINT, total BIGINT"
@@ -67,6 +67,27 @@ class KafkaSinkSuite extends AnyFunSuite with KafkaTopics {
     query.start("changelog-kafka", options, counting)
     query.check("-D 2 Oslo 5", "+I 6 NULL 5")
     query.stop()
+  }
+
+  test("a record is there once with exactly-once") {
+    val once = broker + ("topic" -> "once") + ("delivery" -> "exactly-once")
+    val query = new KeptQuery(spark, rides, byCity, newest("once", row))
+    query.start("changelog-kafka", once)
+    query.check("+I 1 Oslo 5", "+I 2 Rome 7")
+    query.check("-U 1 Oslo 5", "+U 1 Rome 5")
+    assert(records("once").count() == 4)
+    query.forgetLastBatch()
+    query.start("changelog-kafka", once)
+    query.check()
+    assert(records("once").count() == 4, "a batch that comes again is skipped")
+    query.check("+I 3 Bern 1")
+    query.stop()
+    checkError("CHANGELOG_SINK_OPTION_INVALID", "option" -> "delivery", "value" -> "once") {
+      query.start("changelog-kafka", once + ("delivery" -> "once"))
+    }
+    checkError("CHANGELOG_SINK_OPTION_INVALID", "option" -> "numPartitions", "value" -> "2") {
+      query.start("changelog-kafka", once + ("numPartitions" -> "2"))
+    }
   }
 
   test("every record says by which batch it was written") {

@@ -26,16 +26,16 @@ import org.apache.spark.sql.changelog.sources.KafkaBrokers
  *   debezium-json      key   {"before": row, "after": row, "op": "c" | "u" | "d"}
  * }}}
  *
- * A batch has at most one record per key, and the records of a key are in order. Delivery is
- * at-least-once: Spark's Kafka sink cannot write a batch exactly once. After a failure, a
+ * A batch has at most one record per key, and the records of a key are in order. By default,
+ * delivery is at-least-once: Spark's Kafka sink cannot write a batch exactly once. After a failure, a
  * repeated batch repeats its records, before any later batch. The newest record of each key is
  * therefore still correct. Consumers that count records can deduplicate by the header
- * [[KafkaSink.BatchHeader]].
+ * [[KafkaSink.BatchHeader]]. With `delivery` `exactly-once`, [[KafkaTransactions]] write each batch.
  */
 class KafkaSink(options: SinkOptions) extends ChangelogSink(options.format) {
   import KafkaSink._
 
-  options.refuseMistyped(Seq("topic", ValueFormat, "numPartitions"))
+  options.refuseMistyped(Seq("topic", ValueFormat, "numPartitions", Delivery))
   private val topic = options.required("topic", "the name of the topic is needed")
   private val valueFormat = options.get(ValueFormat).getOrElse(Json)
   if (!Set(Json, DebeziumJson).contains(valueFormat)) {
@@ -43,6 +43,13 @@ class KafkaSink(options: SinkOptions) extends ChangelogSink(options.format) {
   }
   private val partitions =
     options.get("numPartitions").map(_ => options.count("numPartitions", 1))
+  private val isExactlyOnce = options.get(Delivery).getOrElse(AtLeastOnce) match {
+    case AtLeastOnce => false
+    case ExactlyOnce if partitions.isEmpty => true
+    case ExactlyOnce =>
+      throw options.invalid("numPartitions", s"no number is expected with $Delivery $ExactlyOnce")
+    case _ => throw options.invalid(Delivery, s"$AtLeastOnce or $ExactlyOnce is expected")
+  }
   private val forKafka = options.all.filter { case (name, _) =>
     name.toLowerCase.startsWith("kafka.")
   } + ("topic" -> topic)
@@ -60,32 +67,61 @@ class KafkaSink(options: SinkOptions) extends ChangelogSink(options.format) {
     }
   }
 
+  private lazy val transactions = new KafkaTransactions(
+    topic,
+    forKafka.collect {
+      case (name, value) if name.toLowerCase.startsWith("kafka.") => name.drop(6) -> value
+    })
+
+  override protected def targetName: String = topic
+
+  override protected def lastBatchOf(session: SparkSession, queryId: String): Option[Long] =
+    if (isExactlyOnce) reached(transactions.lastBatchOf(queryId)) else None
+
   override def write(batch: ChangelogBatch): Unit = {
+    val count = if (isExactlyOnce) Some(1) else partitions
     val records = batch.input.key(options.key) match {
       case Some(key) =>
         val row = coalesce(col(After), col(Before))
         val keyOf = struct(key.map(name => row.getField(name).as(name)): _*)
-        batch.byKey(key, partitions).select(json(keyOf).as("key"), value.as("value"))
+        batch.byKey(key, count).select(json(keyOf).as("key"), value.as("value"))
       case None =>
         batch
-          .inserted(partitions)
+          .inserted(count)
           .select(struct(batch.input.columnNames.map(quoted): _*).as(After))
           .withColumn(Before, lit(null).cast(batch.schema))
           .select(value.as("value"))
     }
     val mark = s"${batch.queryId}/${batch.batchId}".getBytes(UTF_8)
-    val writer = records
-      .withColumn("headers", array(struct(lit(BatchHeader).as("key"), lit(mark).as("value"))))
-      .write
-      .format("kafka")
-      .options(forKafka)
-    try writer.save()
+    if (isExactlyOnce) {
+      val columns = Seq("key", "value").map { name =>
+        (if (records.columns.contains(name)) col(name) else lit(null)).cast("binary").as(name)
+      }
+      reached {
+        transactions.write(
+          records.select(columns: _*),
+          Map(BatchHeader -> mark),
+          batch.queryId,
+          batch.batchId)
+      }
+    } else {
+      val writer = records
+        .withColumn("headers", array(struct(lit(BatchHeader).as("key"), lit(mark).as("value"))))
+        .write
+        .format("kafka")
+        .options(forKafka)
+      reached(writer.save())
+    }
+  }
+
+  /** Explains a failure by brokers that can't be reached. */
+  private def reached[T](body: => T): T =
+    try body
     catch {
       case NonFatal(error) =>
         servers.foreach(KafkaBrokers.check(_, error))
         throw error
     }
-  }
 
   private def value: Column =
     if (valueFormat == Json) when(col(After).isNotNull, json(col(After)))
@@ -117,6 +153,9 @@ object KafkaSink {
     "timestampNTZFormat",
     "yyyy-MM-dd'T'HH:mm:ss.SSSSSS")
 
+  private val Delivery = "delivery"
+  private val AtLeastOnce = "at-least-once"
+  private val ExactlyOnce = "exactly-once"
   private val ValueFormat = "value.format"
   private val Json = "json"
   private val DebeziumJson = "debezium-json"
