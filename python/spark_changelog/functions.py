@@ -148,6 +148,7 @@ def to_changelog(
     change_type: str | None = None,
     emit: str | None = None,
     count_rows: str | None = None,
+    duplicates: Literal["fail"] | None = None,
     history: Literal["scd2"] | None = None,
     history_by: str | None = None,
     track: str | Sequence[str] | None = None,
@@ -175,6 +176,9 @@ def to_changelog(
     count_rows : str, optional
         The name of a column with the number of equal rows. Each distinct row is then returned
         once, and the whole row is the key: databases and topics can keep a query without a key.
+    duplicates : {"fail"}, optional
+        Accept a ``key`` that need not be a key of the query. A batch after which two rows have
+        an equal key fails.
     history : {"scd2"}, optional
         Emit the changes of the history: the versions of each row of ``df``, with the columns
         ``valid_from``, ``valid_to`` and ``is_current``.
@@ -214,6 +218,7 @@ def to_changelog(
         change_type=change_type,
         emit=emit,
         count_rows=count_rows,
+        duplicates=duplicates,
         history=history,
         history_by=history_by,
         track=columns(track),

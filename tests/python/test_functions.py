@@ -140,6 +140,19 @@ def test_equal_rows_are_counted(spark: SparkSession) -> None:
         to_changelog(result, count_rows="ID")
 
 
+def test_rows_of_an_equal_key_fail(spark: SparkSession) -> None:
+    result = spark.createDataFrame([(1, "a"), (2, "b")], "id INT, name STRING")
+    changes = to_changelog(result, mode="upsert", key="name", duplicates="fail")
+    assert rows(changes) == {(1, "a", "insert"), (2, "b", "insert")}
+    doubled = to_changelog(
+        result.selectExpr("id", "'a' AS name"), mode="upsert", key="name", duplicates="fail"
+    )
+    with pytest.raises(Exception, match=r"CHANGELOG_OUTPUT_KEY_DUPLICATE.*\(name\)"):
+        doubled.collect()
+    with pytest.raises(Exception, match=r"CHANGELOG_ARGUMENT_INVALID.*duplicates"):
+        to_changelog(result, duplicates="fail")
+
+
 def test_changes_are_emitted_at_an_interval(streamed: DataFrame, tmp_path: Path) -> None:
     totals = streamed.groupBy().count()
     assert run(to_changelog(totals, emit="every 1 hour"), tmp_path / "held")

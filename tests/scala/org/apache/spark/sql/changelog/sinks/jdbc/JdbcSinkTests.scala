@@ -99,6 +99,29 @@ abstract class JdbcSinkTests extends AnyFunSuite with ChangelogSession with Erro
     }
   }
 
+  test("a key that is none of the query's is checked after every batch") {
+    val table = newTable()
+    running(kept("SELECT city, id, fare FROM rides WHERE city IS NOT NULL", table)) { query =>
+      val all = options ++ Map("dbtable" -> table, "createTable" -> "true")
+      val checking = ", mode => 'upsert', key => 'city', duplicates => 'fail'"
+      query.start("changelog-jdbc", all, checking)
+      query.check("+I 1 Oslo 5", "+I 2 Rome 7", "+I 3 NULL 1", "+I 4 NULL 1")
+      query.check("-U 1 Oslo 5", "+U 1 Rome 5", "-U 2 Rome 7", "+U 2 Oslo 8", "+I 5 Bern 1")
+      query.check("-D 5 Bern 1", "+I 6 Bern 2")
+      query.add("-U 1 Rome 5", "+U 1 Oslo 5")
+      val error = checkError("CHANGELOG_OUTPUT_KEY_DUPLICATE", "key" -> "(city)", "rows" -> "2") {
+        query.processAll()
+      }
+      val shown = Seq("first", "second").map(error.getMessageParameters.get)
+      assert(shown.toSet == Set("{Oslo, 1, 5}", "{Oslo, 2, 8}"))
+      assert(
+        read(table).select("city", "id").collect().toSet == Set(
+          Row("Rome", 1),
+          Row("Oslo", 2),
+          Row("Bern", 6)))
+    }
+  }
+
   test("a query of one row keeps one row") {
     val table = newTable()
     running(kept("SELECT count(*) AS n, max(fare) AS highest FROM rides", table)) { query =>

@@ -3,13 +3,16 @@
 
 package org.apache.spark.sql.changelog.functions
 
+import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.expressions.aggregate.Count
+import org.apache.spark.sql.catalyst.expressions.aggregate.{CollectList, Count}
+import org.apache.spark.sql.catalyst.expressions.codegen.CodegenFallback
 import org.apache.spark.sql.catalyst.plans.logical._
-import org.apache.spark.sql.types.StringType
+import org.apache.spark.sql.catalyst.util.ArrayData
+import org.apache.spark.sql.types.{ArrayType, DataType, StringType}
 
 import org.apache.spark.sql.changelog.analysis.ReadStreams
-import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.{analysis, runtime}
 import org.apache.spark.sql.changelog.plans.{Emission, KeyedVersions, LookupTable, TableAsOf, ToChangelog}
 import org.apache.spark.sql.changelog.{OutputMode, RowKind}
 
@@ -18,7 +21,7 @@ import org.apache.spark.sql.changelog.{OutputMode, RowKind}
  *
  * {{{
  *   to_changelog(TABLE(query) [, mode] [, key] [, change_type] [, emit] [, count_rows]
- *                [, history] [, history_by] [, track] [, delete_when])
+ *                [, duplicates] [, history] [, history_by] [, track] [, delete_when])
  * }}}
  *
  *   - `mode`: `'retract'` (all row kinds), `'upsert'` (by key, no before images) or `'append'`
@@ -28,6 +31,8 @@ import org.apache.spark.sql.changelog.{OutputMode, RowKind}
  *   - `emit`: when changes are emitted, see [[Emission]]
  *   - `count_rows`: the name of a column with the number of equal rows. Each distinct row is then
  *     returned once, and the whole row is the key
+ *   - `duplicates`: `'fail'` to accept a `key` that need not be a key of the query. A batch after
+ *     which two rows have an equal key fails
  *   - `history`: `'scd2'` for the validity of each row of the query, as a version of `key`
  *   - `history_by`: the column with the time of a version; by default the time of the batch
  *   - `track`: the columns whose changes start a new version; by default every row starts one
@@ -42,7 +47,7 @@ object ToChangelogFunction {
   private def build(expressions: Seq[Expression]): LogicalPlan = {
     val arguments = new FunctionArguments(
       Name,
-      Seq("mode", "key", "change_type", "emit", "count_rows", "history") ++
+      Seq("mode", "key", "change_type", "emit", "count_rows", "duplicates", "history") ++
         HistoryFunction.Parameters,
       expressions)
     val emission = arguments.text("emit").fold[Emission](Emission.Changes) { text =>
@@ -64,6 +69,13 @@ object ToChangelogFunction {
           "holds the change type of its rows, read the rows with from_changelog first."))
     }
     val counts = arguments.text("count_rows")
+    val checks = arguments.choice("duplicates", Seq("fail")).nonEmpty
+    if (checks && (counts.nonEmpty || arguments.has("history") || arguments.columns("key").isEmpty)) {
+      throw arguments.invalid(
+        "duplicates",
+        "'fail'",
+        "a key is expected, and neither count_rows nor history")
+    }
     arguments.choice("history", Seq("scd2")) match {
       case Some(_) =>
         counts.foreach { name =>
@@ -79,9 +91,23 @@ object ToChangelogFunction {
         HistoryFunction.Parameters.filter(arguments.has).foreach { parameter =>
           throw arguments.invalid(parameter, "given", "it needs history => 'scd2'")
         }
-        val query = counts.fold(arguments.source)(counted(arguments, _))
-        apply(query, mode, arguments.columns("key"), changeType, emission)
+        val key = arguments.columns("key")
+        val query =
+          if (checks) withOneRowPerKey(arguments.source, key)
+          else counts.fold(arguments.source)(counted(arguments, _))
+        apply(query, mode, key, changeType, emission)
     }
+  }
+
+  /** Returns the rows of `query`, which fails if two rows have an equal key. */
+  private def withOneRowPerKey(query: LogicalPlan, key: Seq[Attribute]): LogicalPlan = {
+    val rows = CollectList(CreateStruct(query.output)).toAggregateExpression()
+    val row = Alias(OnlyRow(rows, key.map(_.name)), "row")()
+    val columns = query.output.zipWithIndex.map { case (column, at) =>
+      if (key.contains(column)) column
+      else Alias(GetStructField(row.toAttribute, at), column.name)()
+    }
+    Project(columns, Aggregate(key, key :+ row, query))
   }
 
   /** Returns the distinct rows of the query, with the number of equal rows in the column `name`. */
@@ -164,6 +190,36 @@ object ToChangelogFunction {
     val changeType = AttributeReference(changeTypeName, StringType, nullable = false)()
     ReadStreams(ToChangelog(mode, key, streaming = false, changeType, query, emission = emission))
   }
+}
+
+/** Returns the only element of `rows`. Several elements are rows of one key, and fail. */
+case class OnlyRow(rows: Expression, key: Seq[String])
+    extends UnaryExpression
+    with CodegenFallback {
+
+  override def child: Expression = rows
+
+  override def dataType: DataType = rows.dataType.asInstanceOf[ArrayType].elementType
+
+  override def nullable: Boolean = false
+
+  override def eval(input: InternalRow): Any = {
+    val elements = rows.eval(input).asInstanceOf[ArrayData]
+    val first = elements.get(0, dataType)
+    if (elements.numElements() > 1) {
+      def textOf(row: Any) = ToPrettyString(Literal(row, dataType), Some("UTC")).eval()
+      throw runtime(
+        "CHANGELOG_OUTPUT_KEY_DUPLICATE",
+        "key" -> key.mkString("(", ", ", ")"),
+        "rows" -> elements.numElements(),
+        "first" -> textOf(first),
+        "second" -> textOf(elements.get(1, dataType)))
+    }
+    first
+  }
+
+  override protected def withNewChildInternal(newChild: Expression): OnlyRow =
+    copy(rows = newChild)
 }
 
 /**
