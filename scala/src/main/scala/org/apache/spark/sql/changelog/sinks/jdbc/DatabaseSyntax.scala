@@ -65,8 +65,20 @@ class DatabaseSyntax(val dialect: JdbcDialect) extends Serializable {
   /** The JDBC type of a NULL text, including short texts of a key. */
   def textType: Int = Types.VARCHAR
 
+  /** The years of dates and times that the database supports, if known. Year 0 is 1 BC. */
+  protected def years: Option[(Int, Int)] = None
+
   /** Returns the supported range, if the database does not support a value. */
-  def limitOf(value: Any): Option[String] = None
+  def limitOf(value: Any): Option[String] = value match {
+    case at: Instant => limitOf(LocalDateTime.ofInstant(at, ZoneOffset.UTC))
+    case time: LocalDateTime => limitOf(time.toLocalDate)
+    case day: LocalDate =>
+      years.collect {
+        case (first, last) if day.getYear < first || day.getYear > last =>
+          s"years from $first to $last"
+      }
+    case _ => None
+  }
 
   def quote(name: String): String = dialect.quoteIdentifier(name)
 
@@ -115,6 +127,9 @@ object DatabaseSyntax {
     "postgresql" -> "org.postgresql.Driver",
     "sqlserver" -> "com.microsoft.sqlserver.jdbc.SQLServerDriver")
 
+  private val knownYears =
+    Map("db2" -> (1, 9999), "oracle" -> (-4711, 9999), "sqlserver" -> (1, 9999))
+
   /** Returns the kind of database in an address, as in `jdbc:kind:...`. */
   def kindOf(url: String): String = url.split(':').lift(1).getOrElse("").toLowerCase(Locale.ROOT)
 
@@ -126,7 +141,10 @@ object DatabaseSyntax {
     case "mysql" => new MySQLSyntax(JdbcDialects.get(url))
     // Spark has no MariaDB dialect, and MariaDB's SQL resembles MySQL's.
     case "mariadb" => new MySQLSyntax(JdbcDialects.get("jdbc:mysql:"))
-    case _ => new DatabaseSyntax(JdbcDialects.get(url))
+    case kind =>
+      new DatabaseSyntax(JdbcDialects.get(url)) {
+        override protected def years: Option[(Int, Int)] = knownYears.get(kind)
+      }
   }
 }
 
@@ -209,13 +227,12 @@ class MySQLSyntax(dialect: JdbcDialect) extends DatabaseSyntax(dialect) {
   override def sessionStatement: Option[String] = Some(
     "SET time_zone = '+00:00', sql_mode = CONCAT(@@sql_mode, ',STRICT_ALL_TABLES')")
 
+  override protected def years: Option[(Int, Int)] = Some((0, 9999))
+
   override def limitOf(value: Any): Option[String] = value match {
-    case at: Instant => limitOf(LocalDateTime.ofInstant(at, ZoneOffset.UTC))
-    case time: LocalDateTime => limitOf(time.toLocalDate)
-    case day: LocalDate if day.getYear < 0 || day.getYear > 9999 => Some("years from 0 to 9999")
     case number: Double if number.isNaN || number.isInfinite => Some("finite numbers")
     case number: Float if number.isNaN || number.isInfinite => Some("finite numbers")
-    case _ => None
+    case other => super.limitOf(other)
   }
 
   override protected def columnType(
