@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import getpass
 import os
 import secrets
 import shutil
@@ -67,6 +68,17 @@ def start_postgres(group: Group) -> Address:
     return database(f"jdbc:postgresql://{HOST}:{port}/postgres", port, password)
 
 
+def accounts_file(group: Group, name: str, password: str) -> Path:
+    """Write the statements that create a database and a user, one statement per line."""
+    accounts = group.folder / f"{name}.sql"
+    accounts.write_text(
+        "CREATE DATABASE test;\n"
+        f"CREATE USER tester@'%' IDENTIFIED BY '{password}';\n"
+        "GRANT ALL ON *.* TO tester@'%' WITH GRANT OPTION;\n"
+    )
+    return accounts
+
+
 def start_mariadb(group: Group) -> Address:
     """Start MariaDB, writing a row-based binary log."""
     server = installed("mariadb-server", "mariadbd", "/usr/sbin")
@@ -78,18 +90,11 @@ def start_mariadb(group: Group) -> Address:
         "--auth-root-authentication-method=normal".split(),
         user,
     )
-    accounts = group.folder / "mariadb.sql"
-    accounts.write_text(
-        # one statement per line
-        "CREATE DATABASE test;\n"
-        f"CREATE USER tester@'%' IDENTIFIED BY '{password}';\n"
-        "GRANT ALL ON *.* TO tester@'%' WITH GRANT OPTION;\n"
-    )
     group.spawn(
         "mariadb",
         f"{server} --no-defaults --datadir={data} --port={port} --bind-address={HOST} "
-        f"--socket={data}/server.sock --init-file={accounts} --skip-name-resolve "
-        "--log-bin=binlog --binlog-format=ROW --server-id=1 "
+        f"--socket={data}/server.sock --init-file={accounts_file(group, 'mariadb', password)} "
+        "--skip-name-resolve --log-bin=binlog --binlog-format=ROW --server-id=1 "
         "--innodb-flush-log-at-trx-commit=0 --sync-binlog=0".split(),
         user,
         signal.SIGTERM,
@@ -97,6 +102,29 @@ def start_mariadb(group: Group) -> Address:
         lambda: listens(port),
     )
     return database(f"jdbc:mariadb://{HOST}:{port}/test", port, password)
+
+
+def start_mysql(group: Group) -> Address:
+    """Start MySQL. Debian has no package of it, so `MYSQLD` may give the program."""
+    server = os.environ.get("MYSQLD") or shutil.which("mysqld") or "false"
+    version = subprocess.run([server, "--version"], capture_output=True, text=True, check=False)
+    if version.returncode != 0 or "MariaDB" in version.stdout:
+        raise Missing("mysqld of MySQL is not installed: set MYSQLD to the program")
+    port, password = free_port(), secrets.token_hex(12)
+    data = group.directory("mysql", None)
+    command = f"{server} --no-defaults --user={getpass.getuser()} --datadir={data} "
+    command += "--secure-file-priv=NULL"
+    quiet(f"{command} --initialize-insecure".split(), None)
+    group.spawn(
+        "mysql",
+        f"{command} --port={port} --bind-address={HOST} --socket={data}/server.sock --mysqlx=OFF "
+        f"--init-file={accounts_file(group, 'mysql', password)} --skip-name-resolve "
+        "--disable-log-bin --innodb-flush-log-at-trx-commit=0".split(),
+        None,
+        signal.SIGTERM,
+        lambda: listens(port),
+    )
+    return database(f"jdbc:mysql://{HOST}:{port}/test", port, password)
 
 
 def kafka_jars() -> Path:
@@ -173,6 +201,7 @@ def start_s3(group: Group) -> Address:
 SERVICES = {
     "postgres": start_postgres,
     "mariadb": start_mariadb,
+    "mysql": start_mysql,
     "kafka": start_kafka,
     "s3": start_s3,
 }

@@ -68,11 +68,16 @@ def test_no_setting_is_newer_than_the_version() -> None:
 
 def test_the_table_of_versions_is_that_of_the_build() -> None:
     rows = re.findall(r"^\| ([\w ]+) \| (.+?) \|", text("docs/install.md"), re.MULTILINE)
-    table = dict(rows[-9:])
+    table = dict(rows[-10:])
     assert table["Spark"] == table["Kafka connector"] == SPARK
     assert table["Scala"] == SCALA
     assert table["Delta"] == found(r'delta-spark_.+_2\.13" % "([^"]+)"', BUILD)
-    for database, driver in ("PostgreSQL", "postgresql"), ("MariaDB", "mariadb-java-client"):
+    drivers = {
+        "PostgreSQL": "postgresql",
+        "MariaDB": "mariadb-java-client",
+        "MySQL": "mysql-connector-j",
+    }
+    for database, driver in drivers.items():
         version = found(rf'"{driver}" % "([^"]+)"', BUILD)
         assert table[database].endswith(f"by driver {version}")
     iceberg = found(r'"iceberg-spark-runtime-4\.1_2\.13" % "([^"]+)"', BUILD)

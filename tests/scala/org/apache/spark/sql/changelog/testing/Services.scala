@@ -24,6 +24,8 @@ object Services extends Assertions {
 
   def mariadb(): Map[String, String] = address("mariadb")
 
+  def mysql(): Map[String, String] = address("mysql")
+
   def kafka(): Map[String, String] = address("kafka")
 
   def s3(): Map[String, String] = address("s3")

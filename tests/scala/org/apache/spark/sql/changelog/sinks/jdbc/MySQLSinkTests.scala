@@ -7,9 +7,8 @@ import java.time.{Instant, ZoneId, ZoneOffset}
 
 import org.apache.spark.sql.changelog.testing.Services
 
-class MariaDBSinkSuite extends JdbcSinkTests {
-  override protected lazy val address: Map[String, String] = Services.mariadb()
-
+/** Tests `changelog-jdbc` with a server of MySQL's family. */
+abstract class MySQLSinkTests extends JdbcSinkTests {
   override protected def addressIn(zone: String): String = {
     val offset = Instant.EPOCH.atZone(ZoneId.of(zone)).getOffset
     val named = if (offset == ZoneOffset.UTC) "+00:00" else offset
@@ -29,9 +28,6 @@ class MariaDBSinkSuite extends JdbcSinkTests {
     checkNotHeld("IF(fare = 0, float('-Infinity'), 1.5F)", "number", "finite numbers")
   }
 
-  override protected def nowhere: (String, String) =
-    "jdbc:mariadb://127.0.0.1:9/test" -> "Connection refused"
-
   override protected def refusal: String = "Access denied for user 'tester'"
 
   test("a server that cuts values off must not") {
@@ -47,4 +43,23 @@ class MariaDBSinkSuite extends JdbcSinkTests {
       assert(read(table).count() == 0)
     }
   }
+}
+
+class MariaDBSinkSuite extends MySQLSinkTests {
+  override protected lazy val address: Map[String, String] = Services.mariadb()
+
+  override protected def nowhere: (String, String) =
+    "jdbc:mariadb://127.0.0.1:9/test" -> "Connection refused"
+}
+
+/** Needs MySQL's own server: `MYSQLD` is the path of the program. */
+class MySQLSinkSuite extends MySQLSinkTests {
+  override protected lazy val address: Map[String, String] = Services.mysql()
+
+  /** MySQL's driver decodes the address. */
+  override protected def addressIn(zone: String): String =
+    super.addressIn(zone).replace("'+", "'%2B")
+
+  override protected def nowhere: (String, String) =
+    "jdbc:mysql://127.0.0.1:9/test" -> "Communications link failure"
 }
