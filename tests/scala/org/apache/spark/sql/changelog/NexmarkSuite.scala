@@ -10,8 +10,8 @@ import org.scalatest.funsuite.AnyFunSuite
 import org.apache.spark.sql.changelog.testing._
 
 /**
- * The queries of Nexmark, kept up to date. Query 12 asks for the time of processing, which a batch
- * query can't know.
+ * The queries of Nexmark, kept up to date. Query 12, by the time of arrival, is in
+ * `ProcessingTimeSuite`.
  */
 class NexmarkSuite extends AnyFunSuite with ChangelogSession with GoldenFiles {
   private lazy val oracle = new Oracle(spark)
