@@ -237,7 +237,7 @@ private[views] object TouchedPartitions {
       leaf: LogicalPlan,
       columns: Seq[Attribute]): Option[AttributeMap[Expression]] =
     if (plan eq leaf) Some(AttributeMap(columns.map(column => column -> column)))
-    else if (!plan.deterministic) None
+    else if (!plan.deterministic || !plan.subqueries.forall(isExact)) None
     else {
       val below =
         plan.children.flatMap(child => derivedColumns(child, leaf, columns).map(child -> _))
@@ -253,7 +253,7 @@ private[views] object TouchedPartitions {
   private def isExact(plan: LogicalPlan): Boolean = !plan.exists {
     case _: GlobalLimit | _: LocalLimit | _: Offset | _: Window | _: Deduplicate | _: Sample =>
       true
-    case _ => false
+    case node => !node.subqueries.forall(isExact)
   }
 
   private def above(
