@@ -37,6 +37,14 @@ class DeltaWriterPropertySuite extends SeedSuite(numSeeds = 12) {
     }
   }
 
+  test("all tasks together send the driver less than its limit") {
+    val limit = 10L << 20
+    for (tasks <- Seq(0, 1, 7, 200, 20000)) {
+      assert(RowChanges.mostBytesOfTask(tasks, limit) * tasks <= limit, s"$tasks tasks")
+      assert(RowChanges.mostBytesOfTask(tasks, 0) >= (1L << 20), "no limit")
+    }
+  }
+
   test("rows of too many changes, and tables of other features, are left to MERGE") {
     def find(table: String, properties: String, key: String = "id") = {
       run(s"CREATE TABLE t ($table) USING delta TBLPROPERTIES ($properties)")

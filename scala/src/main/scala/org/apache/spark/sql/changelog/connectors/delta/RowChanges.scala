@@ -222,7 +222,8 @@ private[delta] object RowChanges {
 
   /** Returns the rows of a data set, or None if the rows are too many for the driver. */
   def collect(rows: RDD[InternalRow], schema: StructType): Option[Seq[InternalRow]] = {
-    val mostBytes = math.max(MostBytes / math.max(rows.getNumPartitions, 1), LeastBytes)
+    val maxResultSize = rows.sparkContext.getConf.getSizeAsBytes("spark.driver.maxResultSize", "1g")
+    val mostBytes = mostBytesOfTask(rows.getNumPartitions, maxResultSize)
     val types = schema.map(_.dataType).toArray
     val parts = rows
       .mapPartitionsInternal { rows =>
@@ -239,6 +240,12 @@ private[delta] object RowChanges {
       .collect()
     val all = parts.toSeq.flatMap(_.toSeq.flatten)
     Option.when(parts.forall(_.isDefined) && all.size <= MostRows)(all)
+  }
+
+  /** Returns the most bytes that a task may send, so that all tasks send at most half of `maxResultSize`. */
+  private[delta] def mostBytesOfTask(numTasks: Int, maxResultSize: Long): Long = {
+    val most = math.max(MostBytes / math.max(numTasks, 1), LeastBytes)
+    if (maxResultSize == 0) most else math.min(most, maxResultSize / 2 / math.max(numTasks, 1))
   }
 
   /** Returns whether Delta stores the minimum and maximum of a type per file. */
