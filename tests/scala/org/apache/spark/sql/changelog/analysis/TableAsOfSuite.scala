@@ -18,11 +18,16 @@ import org.apache.spark.sql.execution.SparkSqlParser
 import org.apache.spark.sql.changelog.testing._
 
 /** Joins with a table as of a time of the left row, by `FOR SYSTEM_TIME AS OF` and `versions_of`. */
-class TableAsOfSuite extends AnyFunSuite with ChangelogSession with ErrorChecks with BeforeAndAfterEach {
+class TableAsOfSuite
+    extends AnyFunSuite
+    with ChangelogSession
+    with ErrorChecks
+    with BeforeAndAfterEach {
   override protected lazy val spark: SparkSession =
     ChangelogSession.start(conf = ChangelogSession.Quick)
 
-  private lazy val orders = new RawStream(spark, "orders", "op STRING, id INT, cur STRING, at INT")
+  private lazy val orders =
+    new RawStream(spark, "orders", "op STRING, id INT, cur STRING, at INT")
   private lazy val rates =
     new RawStream(spark, "rates", "op STRING, cur STRING, rate INT, since BIGINT")
   private lazy val events = new RawStream(spark, "events", "value STRING")
@@ -34,7 +39,9 @@ class TableAsOfSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
       |r AS (SELECT cur AS currency, rate * 10 AS rate FROM from_changelog(TABLE(rates), change_type => 'op',
       |  key => 'cur', input => 'upsert', sequence_by => 'since'))""".stripMargin
 
-  private def running(query: String, common: String = feeds)(body: RunningChanges => Unit): Unit = {
+  private def running(
+      query: String,
+      common: String = feeds)(body: RunningChanges => Unit): Unit = {
     val changes = new RunningChanges(
       spark.sql(s"$common SELECT * FROM to_changelog(TABLE($query))"),
       QuickFileSystem.temporaryDirectory())
@@ -43,8 +50,7 @@ class TableAsOfSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
   }
 
   test("a version of a feed ends by the next change of its key, and by a delete") {
-    running(
-      "SELECT id, r.rate FROM o JOIN r FOR SYSTEM_TIME AS OF o.at ON o.cur = r.currency") {
+    running("SELECT id, r.rate FROM o JOIN r FOR SYSTEM_TIME AS OF o.at ON o.cur = r.currency") {
       query =>
         orders.add("+I 1 EUR 5", "+I 2 EUR 8", "+I 3 EUR 2")
         rates.add("+I EUR 11 3")
@@ -87,7 +93,8 @@ class TableAsOfSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
         val alias = if (text.contains(" v ")) "v" else "r"
         running(s"SELECT id, o.at, $alias.rate FROM $text") { query =>
           (1 to 4).foreach { batch =>
-            val newOrders = Seq.fill(3)(s"${random.nextInt(1000) + batch * 1000} C${random.nextInt(2)} ${random.nextInt(60)}")
+            val newOrders = Seq.fill(3)(
+              s"${random.nextInt(1000) + batch * 1000} C${random.nextInt(2)} ${random.nextInt(60)}")
             val newRates = (1 to 3).map { n =>
               val kind = Seq("+I", "+U", "-D")(random.nextInt(3))
               s"$kind C${random.nextInt(2)} ${random.nextInt(9)} ${random.nextInt(15) * 12 + batch * 3 + n - 4}"
@@ -103,7 +110,9 @@ class TableAsOfSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
               .mkString("VALUES ", ",", "")
             val expected = spark
               .sql(s"""WITH o AS (SELECT * FROM (${table(sentOrders, Set(1))}) AS t(id, cur, at)),
-                      |rates_batch AS (SELECT * FROM (${table(sentRates, Set(0, 1))}) AS t(op, cur, rate, since))
+                      |rates_batch AS (SELECT * FROM (${table(
+                  sentRates,
+                  Set(0, 1))}) AS t(op, cur, rate, since))
                       |SELECT id, o.at, v.rate FROM $oracle""".stripMargin)
               .collect()
               .map(TextChangelog.format)
@@ -125,13 +134,14 @@ class TableAsOfSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
       val after = if (op == "d") "null" else s"""{"cur":"EUR","rate":$rate}"""
       s"""{"op":"$op","before":$before,"after":$after,"source":{"ts_ms":$at}}"""
     }
-    running("SELECT id, r.rate FROM o LEFT JOIN r FOR SYSTEM_TIME AS OF o.at ON o.cur = r.cur", debezium) {
-      query =>
-        orders.add("+I 1 EUR 5", "+I 2 EUR 8")
-        events.add(event("c", 3, 11), event("u", 6, 12, """{"cur":"EUR","rate":11}"""))
-        assert(query.next() == Seq("1 11 insert", "2 12 insert"))
-        events.add(event("d", 7, 0, """{"cur":"EUR","rate":12}"""))
-        assert(query.next() == Seq("2 12 update_preimage", "2 NULL update_postimage"))
+    running(
+      "SELECT id, r.rate FROM o LEFT JOIN r FOR SYSTEM_TIME AS OF o.at ON o.cur = r.cur",
+      debezium) { query =>
+      orders.add("+I 1 EUR 5", "+I 2 EUR 8")
+      events.add(event("c", 3, 11), event("u", 6, 12, """{"cur":"EUR","rate":11}"""))
+      assert(query.next() == Seq("1 11 insert", "2 12 insert"))
+      events.add(event("d", 7, 0, """{"cur":"EUR","rate":12}"""))
+      assert(query.next() == Seq("2 12 update_preimage", "2 NULL update_postimage"))
     }
   }
 
@@ -169,7 +179,8 @@ class TableAsOfSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
     val noTime = feeds.replace(", sequence_by => 'since'", "")
     refused("SELECT * FROM o JOIN r FOR SYSTEM_TIME AS OF o.at ON o.cur = r.currency", noTime)
     intercept[AnalysisException](
-      spark.sql(s"$feeds SELECT * FROM o JOIN r FOR SYSTEM_TIME AS OF r.rate ON o.cur = r.currency"))
+      spark.sql(
+        s"$feeds SELECT * FROM o JOIN r FOR SYSTEM_TIME AS OF r.rate ON o.cur = r.currency"))
     refused("SELECT * FROM o, versions_of(TABLE(r), 5)")
   }
 }

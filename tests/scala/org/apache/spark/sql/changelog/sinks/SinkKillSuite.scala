@@ -181,7 +181,8 @@ class SinkKillSuite extends AnyFunSuite with ChangelogSession {
     }
 
     test("Kafka, each record once") {
-      val sink = topic(Map("delivery" -> "exactly-once"))((json, schema) => from_json(json, schema))
+      val sink =
+        topic(Map("delivery" -> "exactly-once"))((json, schema) => from_json(json, schema))
       def readOnce(table: String, schema: StructType) = {
         val batch = filter(col("headers"), _.getField("key") === "spark-changelog-batch")
         val twice = committed(table).groupBy(batch, col("key")).count().where("count > 1")

@@ -75,7 +75,8 @@ class AddedColumnsSuite
     }
   }
 
-  for (format <- Seq("parquet", "orc", "json"); partitions <- Seq("", "PARTITIONED BY (customer)"))
+  for (format <- Seq("parquet", "orc", "json");
+    partitions <- Seq("", "PARTITIONED BY (customer)"))
     test(s"state goes on when files of a table get columns: $format $partitions".trim) {
       def insert(rows: String, more: String = ""): Unit =
         run(s"INSERT INTO orders (id, customer, amount$more) VALUES $rows")
@@ -106,9 +107,11 @@ class AddedColumnsSuite
   test("newer files of a folder have one more column") {
     Seq("parquet", "orc").foreach { format =>
       val folder = QuickFileSystem.temporaryDirectory().getPath
-      def deliver(query: String) = spark.sql(query).write.mode("append").format(format).save(folder)
+      def deliver(query: String) =
+        spark.sql(query).write.mode("append").format(format).save(folder)
       deliver("SELECT 1 AS id, 1 AS customer, 5 AS amount")
-      run(s"CREATE TABLE orders (id INT, customer INT, amount INT) USING $format LOCATION '$folder'")
+      run(
+        s"CREATE TABLE orders (id INT, customer INT, amount INT) USING $format LOCATION '$folder'")
       create(sums)
       deliver("SELECT 2 AS id, 1 AS customer, 7 AS amount, 'x' AS note")
       run("REFRESH MATERIALIZED VIEW v INCREMENTAL STRICT")

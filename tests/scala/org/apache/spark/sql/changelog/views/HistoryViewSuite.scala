@@ -57,7 +57,8 @@ class HistoryViewSuite
   }
 
   test("a view joins a history as of a time of each row, by FOR SYSTEM_TIME") {
-    run(s"CREATE MATERIALIZED VIEW v USING parquet TBLPROPERTIES ($properties) AS SELECT * FROM moves")
+    run(
+      s"CREATE MATERIALIZED VIEW v USING parquet TBLPROPERTIES ($properties) AS SELECT * FROM moves")
     run("CREATE TABLE visits (n INT, who INT, at INT) USING parquet")
     try
       Seq("JOIN", "LEFT JOIN").foreach { join =>

@@ -40,15 +40,14 @@ class ProcessingTimeSuite extends AnyFunSuite with ChangelogSession {
     finally run.close()
   }
 
-  test("query 12 of Nexmark: windows of ten seconds close by the clock, also when nothing arrives") {
+  test(
+    "query 12 of Nexmark: windows of ten seconds close by the clock, also when nothing arrives") {
     val sql = "SELECT * FROM (SELECT bidder, count(*) AS bids, window.end AS closed " +
       "FROM bid GROUP BY bidder, window(at, '10 seconds')) WHERE closed <= now()"
     timed(bids, sql) { run =>
       assert(
         run
-          .step(
-            0,
-            bids -> Seq("+I 1 7 2027-01-10T12:00:00", "+I 2 7 2027-01-10T12:00:00"))
+          .step(0, bids -> Seq("+I 1 7 2027-01-10T12:00:00", "+I 2 7 2027-01-10T12:00:00"))
           .isEmpty)
       assert(run.step(9000, bids -> Seq("+I 1 8 2027-01-10T12:00:09")).isEmpty)
       assert(
@@ -68,9 +67,7 @@ class ProcessingTimeSuite extends AnyFunSuite with ChangelogSession {
     timed(bids, sql) { run =>
       assert(run.step(0, bids -> Seq("+I 1 7 2027-01-10T12:00:00")).size == 1)
       assert(
-        run.step(
-          1000,
-          bids -> Seq("+I 1 3 2027-01-10T12:00:01", "+I 2 5 2027-01-10T12:00:01")) ==
+        run.step(1000, bids -> Seq("+I 1 3 2027-01-10T12:00:01", "+I 2 5 2027-01-10T12:00:01")) ==
           Seq("+I 2 5 2027-01-10T12:00:01"))
     }
   }
@@ -81,7 +78,9 @@ class ProcessingTimeSuite extends AnyFunSuite with ChangelogSession {
     timed(riders, sql) { run =>
       run.step(0, riders -> Seq("+I 1 Oslo 2027-01-10T12:00:00", "+I 2 Bern 2027-01-10T12:00:00"))
       assert(
-        run.step(60000, riders -> Seq("-U 1 Oslo 2027-01-10T12:00:00", "+U 1 Rome 2027-01-10T12:01:00")) ==
+        run.step(
+          60000,
+          riders -> Seq("-U 1 Oslo 2027-01-10T12:00:00", "+U 1 Rome 2027-01-10T12:01:00")) ==
           Seq("+I 2027-01-10T12:01 1", "+I 2027-01-10T12:02 1", "-D 2027-01-10T12:01 2"))
     }
   }

@@ -26,7 +26,10 @@ class JdbcSinkSuite extends JdbcSinkTests {
   }
 
   test("dates and times that a database is known not to hold") {
-    for ((url, years) <- Seq("oracle:thin:@db" -> "-4711", "sqlserver://db" -> "1", "db2://db" -> "1")) {
+    for ((url, years) <- Seq(
+        "oracle:thin:@db" -> "-4711",
+        "sqlserver://db" -> "1",
+        "db2://db" -> "1")) {
       val database = DatabaseSyntax(s"jdbc:$url")
       val held = Some(s"years from $years to 9999")
       assert(database.limitOf(LocalDate.of(10000, 1, 1)) == held)

@@ -116,7 +116,8 @@ private final class JoinAsOf(join: LateralJoin, subquery: LateralSubquery)
       throw refused(
         s"ON compares each column of the table's key ($names) with a value of the left side by =")
     }
-    val rest = conditions.zip(told).collect { case (given, read) if !byKey.contains(read) => given }
+    val rest =
+      conditions.zip(told).collect { case (given, read) if !byKey.contains(read) => given }
     val ends = Alias(
       feed.kind.fold[Expression](Literal(false))(EqualTo(_, Literal(RowKind.Delete))),
       "_ends")()
@@ -130,9 +131,8 @@ private final class JoinAsOf(join: LateralJoin, subquery: LateralSubquery)
         Seq(SortOrder(time, Descending), SortOrder(ends.toAttribute, Ascending)),
         global = true,
         found)
-    val one = Project(
-      outputs :+ ends.toAttribute,
-      GlobalLimit(Literal(1), LocalLimit(Literal(1), last)))
+    val one =
+      Project(outputs :+ ends.toAttribute, GlobalLimit(Literal(1), LocalLimit(Literal(1), last)))
     val read = subquery.copy(plan = one, outerAttrs = SubExprUtils.getOuterReferences(one))
     val condition = (Not(ends.toAttribute) +: rest).reduceOption(And(_, _))
     Project(join.output, join.copy(right = read, condition = condition))
@@ -189,7 +189,8 @@ private final class JoinAsOf(join: LateralJoin, subquery: LateralSubquery)
 
   private def isUntil(time: Expression, at: Expression): Expression = {
     def as(value: Expression, dataType: DataType) =
-      if (value.dataType == dataType) value else Cast(value, dataType, Some(SQLConf.get.sessionLocalTimeZone))
+      if (value.dataType == dataType) value
+      else Cast(value, dataType, Some(SQLConf.get.sessionLocalTimeZone))
     val both = TypeCoercion.findTightestCommonType(time.dataType, at.dataType)
     both.filter(RowOrdering.isOrderable) match {
       case Some(common) => LessThanOrEqual(as(time, common), as(at, common))

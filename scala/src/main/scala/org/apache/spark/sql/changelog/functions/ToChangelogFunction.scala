@@ -13,7 +13,9 @@ import org.apache.spark.sql.types.{ArrayType, DataType, StringType}
 
 import org.apache.spark.sql.changelog.analysis.ReadStreams
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.{analysis, runtime}
-import org.apache.spark.sql.changelog.plans.{Emission, KeyedVersions, LookupTable, TableAsOf, ToChangelog}
+import org.apache.spark.sql.changelog.plans.{
+  Emission, KeyedVersions, LookupTable, TableAsOf, ToChangelog
+}
 import org.apache.spark.sql.changelog.{OutputMode, RowKind}
 
 /**
@@ -70,7 +72,8 @@ object ToChangelogFunction {
     }
     val counts = arguments.text("count_rows")
     val checks = arguments.choice("duplicates", Seq("fail")).nonEmpty
-    if (checks && (counts.nonEmpty || arguments.has("history") || arguments.columns("key").isEmpty)) {
+    if (checks && (counts.nonEmpty || arguments
+        .has("history") || arguments.columns("key").isEmpty)) {
       throw arguments.invalid(
         "duplicates",
         "'fail'",
@@ -256,8 +259,9 @@ object VersionsOfFunction {
   val Name = "versions_of"
 
   val description: FunctionArguments.Description =
-    FunctionArguments.describe(Name, "Returns the rows of a table as of a time of the joined row")(
-      build)
+    FunctionArguments.describe(
+      Name,
+      "Returns the rows of a table as of a time of the joined row")(build)
 
   private def build(expressions: Seq[Expression]): LogicalPlan = {
     val arguments = new FunctionArguments(Name, Seq("at"), expressions)

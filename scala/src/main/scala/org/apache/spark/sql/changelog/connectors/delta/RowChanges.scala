@@ -222,7 +222,8 @@ private[delta] object RowChanges {
 
   /** Returns the rows of a data set, or None if the rows are too many for the driver. */
   def collect(rows: RDD[InternalRow], schema: StructType): Option[Seq[InternalRow]] = {
-    val maxResultSize = rows.sparkContext.getConf.getSizeAsBytes("spark.driver.maxResultSize", "1g")
+    val maxResultSize =
+      rows.sparkContext.getConf.getSizeAsBytes("spark.driver.maxResultSize", "1g")
     val mostBytes = mostBytesOfTask(rows.getNumPartitions, maxResultSize)
     val types = schema.map(_.dataType).toArray
     val parts = rows

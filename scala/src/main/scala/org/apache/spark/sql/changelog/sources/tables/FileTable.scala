@@ -55,11 +55,7 @@ private[tables] class FileTable(session: SparkSession, override val name: String
   private def list(): Listed = {
     val relation = FollowedTables.current(session, name).asInstanceOf[LogicalRelation]
     val files = filesOf(relation)
-    Listed(
-      relation.schema,
-      files.partitionSchema,
-      zone,
-      files.location.listFiles(Nil, Nil))
+    Listed(relation.schema, files.partitionSchema, zone, files.location.listFiles(Nil, Nil))
   }
 
   override def version(start: Option[TableVersion], snapshot: Listed): TableVersion = {
