@@ -5,16 +5,12 @@ package org.apache.spark.sql.changelog.sources
 
 import java.io.ByteArrayOutputStream
 import java.math.{BigDecimal, BigInteger}
-import java.net.InetSocketAddress
 import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.{ByteBuffer, ByteOrder}
 import java.util.Base64
-import java.util.concurrent.atomic.AtomicInteger
 
 import scala.jdk.CollectionConverters._
 
-import com.fasterxml.jackson.databind.ObjectMapper
-import com.sun.net.httpserver.{HttpExchange, HttpServer}
 import org.apache.avro.generic.{GenericData, GenericDatumWriter, GenericRecord}
 import org.apache.avro.io.EncoderFactory
 import org.apache.avro.{Schema, SchemaBuilder}
@@ -40,74 +36,11 @@ class SchemaRegistrySuite
     ChangelogSession.start(conf = ChangelogSession.Quick)
 
   private val password = "spark.sql.changelog.schemaRegistry.password"
-  private val registry = new Registry
+  private val registry = new RegistryStub
 
   override protected def afterAll(): Unit = {
     registry.stop()
     super.afterAll()
-  }
-
-  /** A registry on this machine that knows the schemas given to it. */
-  private class Registry {
-    @volatile var schemas: Map[Int, (String, String)] = Map.empty
-    @volatile var references: Map[Int, Seq[(String, String)]] = Map.empty
-    @volatile var authorization: Option[String] = None
-    val requests = new AtomicInteger
-    private val server = HttpServer.create(new InetSocketAddress("127.0.0.1", 0), 0)
-    server.createContext("/schemas/ids/", answer(_, _.split('/').last))
-    server.createContext("/subjects/", answer(_, _.split('/')(2).stripPrefix("subject of ")))
-    server.start()
-
-    /** Answers as Confluent's does: the schemas of Protobuf as base64 only if asked for. */
-    private def answer(exchange: HttpExchange, idIn: String => String): Unit = {
-      requests.incrementAndGet()
-      val id = idIn(exchange.getRequestURI.getPath).toInt
-      val isKnown =
-        authorization.forall(_ == exchange.getRequestHeaders.getFirst("Authorization"))
-      val (status, body) = schemas.get(id) match {
-        case _ if !isKnown => (401, """{"error_code":401,"message":"Unauthorized"}""")
-        case None => (404, """{"error_code":40403,"message":"Schema not found"}""")
-        case Some((kind, schema)) =>
-          val isAsText =
-            kind == "PROTOBUF" && exchange.getRequestURI.getQuery != "format=serialized"
-          val answer = new ObjectMapper()
-            .createObjectNode()
-            .put("schema", if (isAsText) "syntax = \"proto3\";" else schema)
-          if (kind != "AVRO") answer.put("schemaType", kind)
-          references.get(id).foreach { files =>
-            val list = answer.putArray("references")
-            files.foreach { case (name, subject) =>
-              list.addObject().put("name", name).put("subject", subject).put("version", 1)
-            }
-          }
-          (200, answer.toString)
-      }
-      val bytes = body.getBytes(UTF_8)
-      exchange.sendResponseHeaders(status, bytes.length.toLong)
-      exchange.getResponseBody.write(bytes)
-      exchange.close()
-    }
-
-    def url: String = s"http://127.0.0.1:${server.getAddress.getPort}"
-
-    def add(schema: Schema): Int = add("AVRO", schema.toString)
-
-    /** Adds a file of Protobuf, with the names and ids of the files that it imports. */
-    def add(file: FileDescriptorProto, imports: (String, Int)*): Int = synchronized {
-      // a registry's files have the name "default", and are imported by another
-      val bytes = file.toBuilder.setName("default").build().toByteArray
-      val id = add("PROTOBUF", Base64.getEncoder.encodeToString(bytes))
-      references += id -> imports.map { case (name, of) => name -> s"subject of $of" }
-      id
-    }
-
-    def add(kind: String, schema: String): Int = synchronized {
-      val id = schemas.size + 1
-      schemas += id -> (kind -> schema)
-      id
-    }
-
-    def stop(): Unit = server.stop(0)
   }
 
   private def encode(id: Int, schema: Schema, value: Any): Array[Byte] = {
@@ -255,6 +188,43 @@ class SchemaRegistrySuite
       kept.stop()
       assert(kept.table == expected)
     }
+  }
+
+  /**
+   * Written by `io.apicurio.registry.utils.converter.AvroConverter` 2.6.13 with `apicurio.registry.as-confluent`,
+   * `apicurio.registry.use-id = contentId` and without headers, where the registry gave the id 7.
+   */
+  private val ofApicurio = Seq(
+    "0000000007000202020404e202808981828389850602b6b30202066e65770c6f7264657273020263",
+    "00000000070002040202ff0000000c6f7264657273040263",
+    "000000000702040202ff000000000c6f7264657273060264")
+  private val schemaOfApicurio =
+    """{"type":"record","name":"Envelope","namespace":"shop.orders","fields":[
+      |{"name":"before","type":["null",{"type":"record","name":"Value","fields":[{"name":"id","type":"long"},
+      |{"name":"amount","type":["null",{"type":"bytes","scale":2,"precision":10,"connect.version":1,
+      |"connect.parameters":{"scale":"2","connect.decimal.precision":"10"},
+      |"connect.name":"org.apache.kafka.connect.data.Decimal","logicalType":"decimal"}],"default":null},
+      |{"name":"at","type":["null",{"type":"long","connect.version":1,"connect.name":"io.debezium.time.MicroTimestamp"}],"default":null},
+      |{"name":"day","type":["null",{"type":"int","connect.version":1,"connect.name":"io.debezium.time.Date"}],"default":null},
+      |{"name":"note","type":["null","string"],"default":null}],"connect.name":"shop.orders.Value"}],"default":null},
+      |{"name":"after","type":["null","Value"],"default":null},
+      |{"name":"source","type":{"type":"record","name":"Source","namespace":"shop",
+      |"fields":[{"name":"table","type":"string"},{"name":"lsn","type":"long"}],"connect.name":"shop.Source"}},
+      |{"name":"op","type":"string"}],"connect.name":"shop.orders.Envelope"}""".stripMargin
+
+  test("events in the bytes of Apicurio's converter") {
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    val other = new RegistryStub
+    try {
+      other.schemas = Map(7 -> ("AVRO" -> schemaOfApicurio))
+      val events = ofApicurio.map(java.util.HexFormat.of().parseHex(_))
+      val columns = "id BIGINT, amount DECIMAL(10,2), at TIMESTAMP, day DATE, note STRING"
+      val call = debezium(", key => 'id'", columns).replace(registry.url, other.url)
+      val show = "SELECT id, amount, cast(at AS TIMESTAMP_NTZ) AS at, day, note FROM feed"
+      val first = "1 12.50 2023-11-14T22:13:20.123456 2023-11-14 new"
+      assert(batch(events.take(2), call, show) == Seq(first, "2 -0.01 NULL NULL NULL"))
+      assert(batch(events, call, show) == Seq(first))
+    } finally other.stop()
   }
 
   test("times of day, infinity, and digits") {
@@ -546,7 +516,7 @@ class SchemaRegistrySuite
         "row.proto" -> 4711),
       "the registry answers 404")
     failed(registry.add("AVRO", "{"), "org.apache.avro.SchemaParseException")
-    val gone = new Registry
+    val gone = new RegistryStub
     gone.stop()
     checkError("CHANGELOG_SCHEMA_NOT_READ", "registry" -> gone.url) {
       batch(events, debezium(", key => 'id'").replace(registry.url, gone.url))
@@ -554,7 +524,7 @@ class SchemaRegistrySuite
   }
 
   test("a registry with a password, which is in no plan") {
-    val guarded = new Registry
+    val guarded = new RegistryStub
     try {
       val schema = SchemaBuilder.record("Envelope").fields().requiredString("op").endRecord()
       Seq("user:reg1stry" -> "Basic dXNlcjpyZWcxc3RyeQ==", "reg1stry" -> "Bearer reg1stry")

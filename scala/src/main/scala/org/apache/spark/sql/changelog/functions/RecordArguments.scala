@@ -3,9 +3,6 @@
 
 package org.apache.spark.sql.changelog.functions
 
-import java.net.URI
-
-import scala.util.Try
 import scala.util.control.NonFatal
 
 import org.apache.hadoop.fs.Path
@@ -21,7 +18,7 @@ import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.plans.InputMode
 import org.apache.spark.sql.changelog.sources.records.{
   DeadLetters, OnError, OnTruncate, RecordChanges, RecordColumn, RecordFaults, RecordFile,
-  SchemaRegistry
+  RegistryClient, SchemaRegistry
 }
 import org.apache.spark.sql.changelog.sources.snapshots.InitialSnapshot
 
@@ -291,12 +288,11 @@ private[functions] class RecordArguments(
     }
 
   private def schemaRegistry(url: String): SchemaRegistry = {
-    val parsed = Try(URI.create(url)).filter(_.getHost != null)
-    if (parsed.isFailure || parsed.get.getUserInfo != null) {
+    RegistryClient.mistakeIn(url).foreach { shown =>
       val key = ChangelogConf.SCHEMA_REGISTRY_PASSWORD.key
       throw arguments.invalid(
         Registry,
-        if (parsed.isFailure) s"'$url'" else "an address with a password",
+        shown,
         s"the address of the registry is expected, as in 'http://registry:8081'; the password is the setting $key")
     }
     new SchemaRegistry(url, SQLConf.get.getConf(ChangelogConf.SCHEMA_REGISTRY_PASSWORD))

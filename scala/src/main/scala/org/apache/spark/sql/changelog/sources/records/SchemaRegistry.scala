@@ -5,14 +5,12 @@ package org.apache.spark.sql.changelog.sources.records
 
 import java.io.{IOException, StringWriter}
 import java.math.{BigDecimal, BigInteger}
-import java.net.http.HttpResponse.BodyHandlers
-import java.net.http.{HttpClient, HttpRequest}
-import java.net.{URI, URLEncoder}
+import java.net.URLEncoder
 import java.nio.ByteBuffer
 import java.nio.charset.StandardCharsets.UTF_8
 import java.time.format.DateTimeFormatter.ISO_LOCAL_TIME
 import java.time.temporal.ChronoUnit
-import java.time.{Duration, Instant, LocalDate, LocalTime}
+import java.time.{Instant, LocalDate, LocalTime}
 import java.util.Base64
 import java.util.concurrent.ConcurrentHashMap
 
@@ -20,7 +18,7 @@ import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
 
 import com.fasterxml.jackson.core.{JsonFactory, JsonGenerator}
-import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
+import com.fasterxml.jackson.databind.JsonNode
 import org.apache.avro.Schema
 import org.apache.avro.generic.{GenericData, GenericDatumReader, GenericFixed, IndexedRecord}
 import org.apache.avro.io.DecoderFactory
@@ -84,31 +82,14 @@ private[changelog] class SchemaRegistry(url: String, password: Option[String])
 
   /** Returns the reader of a schema's records, or None for JSON. */
   private def fetch(id: Int): Option[Reader] = {
-    def failed(reason: String, cause: Throwable = null) = runtime(
+    def failed(reason: String, cause: Throwable = null): Throwable = runtime(
       "CHANGELOG_SCHEMA_NOT_READ",
       cause,
       "schema" -> id,
       "registry" -> url,
       "reason" -> reason)
-    def ask(path: String): JsonNode = {
-      val request = HttpRequest
-        .newBuilder(URI.create(s"${url.stripSuffix("/")}/$path"))
-        .header("Accept", "application/vnd.schemaregistry.v1+json")
-        .timeout(Patience)
-      password.foreach { password =>
-        val encoded = Base64.getEncoder.encodeToString(password.getBytes(UTF_8))
-        val isToken = !password.contains(':')
-        request.header("Authorization", if (isToken) s"Bearer $password" else s"Basic $encoded")
-      }
-      val response =
-        try client.send(request.build(), BodyHandlers.ofString())
-        catch { case error: IOException => throw failed(error.toString, error) }
-      if (response.statusCode != 200) {
-        throw failed(s"the registry answers ${response.statusCode}: ${response.body.take(200)}")
-      }
-      try new ObjectMapper().readTree(response.body)
-      catch { case error: IOException => throw failed("the answer is not JSON", error) }
-    }
+    val client = new RegistryClient(url, password, failed)
+    def ask(path: String): JsonNode = client.get(path)
     def protobuf(path: String) = ask(s"$path?format=serialized")
     val answer = ask(s"schemas/ids/$id")
     try
@@ -137,16 +118,9 @@ private[changelog] object SchemaRegistry {
   private type Reader = (JsonGenerator, Array[Byte]) => Unit
 
   private val Header = 5
-  private val Patience = Duration.ofSeconds(30)
 
   /** The readers of this process. A schema never changes. */
   private val readers = new ConcurrentHashMap[(String, Int), Option[Reader]]
-
-  private lazy val client = HttpClient
-    .newBuilder()
-    .version(HttpClient.Version.HTTP_1_1)
-    .connectTimeout(Patience)
-    .build()
 
   private val factory = new JsonFactory
 
