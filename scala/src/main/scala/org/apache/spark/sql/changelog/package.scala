@@ -36,7 +36,7 @@ package org.apache.spark.sql
  *   functions    SQL table functions such as from_changelog and to_changelog
  *                uses analysis, compat, config, errors, plans, sources
  *   sinks        idempotent writes of changes into tables and topics
- *                uses checkpoint, compat, connectors, errors, plans, sources
+ *                uses checkpoint, compat, config, connectors, errors, plans, sources
  *   identity     the recorded plan in the checkpoint of a query, and the checks at the start
  *                uses analysis, checkpoint, compat, config, errors, microbatch, plans, sinks, sources,
  *                state

@@ -154,6 +154,77 @@ class KafkaSinkSuite extends AnyFunSuite with KafkaTopics with ErrorChecks {
     query.stop()
   }
 
+  private val registry = new RegistryStub
+
+  override protected def afterAll(): Unit = {
+    registry.stop()
+    super.afterAll()
+  }
+
+  private def avro(topic: String, format: String): Map[String, String] =
+    broker ++ Map("topic" -> topic, "value.format" -> format, "schemaRegistry" -> registry.url)
+
+  test("from_upsert_kafka and from_debezium read Avro as the same table, also what was sent twice") {
+    val values =
+      "count(*) AS n, sum(fare) AS total, cast(sum(fare) AS DECIMAL(12,2)) AS exact, max(array(fare)) AS l, " +
+        "max(struct(fare, id)) AS s, timestamp_seconds(max(fare)) AS at, date_from_unix_date(max(fare)) AS day"
+    val query = s"SELECT city, $values FROM rides GROUP BY city"
+    val columns =
+      "city STRING, n BIGINT, total BIGINT, exact DECIMAL(12,2), l ARRAY<INT>, s STRUCT<fare: INT, id: INT>, at TIMESTAMP, day DATE"
+    Seq(
+      "avro" -> ("from_upsert_kafka", ""),
+      "debezium-avro" -> ("from_debezium", ", sequence_by => 'offset'")).foreach {
+      case (format, (function, more)) =>
+        val topic = s"in_$format"
+        createTopic(topic)
+        def read = {
+          batch(topic).createOrReplaceTempView("written")
+          spark.sql(
+            s"SELECT * FROM $function(TABLE(written), '$columns', key => 'city', schema_registry => '${registry.url}'$more)")
+        }
+        val kept = new KeptQuery(spark, rides, query, read)
+        val options = avro(topic, format)
+        kept.start("changelog-kafka", options)
+        kept.check("+I 1 Oslo 5", "+I 2 Rome 7", "+I 3 Kyiv 1", "+I 4 Bern NULL")
+        kept.check("-U 1 Oslo 5", "+U 1 Rome 5", "-D 3 Kyiv 1")
+        kept.forgetLastBatch()
+        kept.start("changelog-kafka", options)
+        kept.check()
+        kept.check("+I 5 Oslo 1", "-D 2 Rome 7")
+        kept.stop()
+        val subjects = Seq("key", "value").map(part => registry.subjects(s"$topic-$part"))
+        assert(subjects.forall(_.size == 1), "an equal schema is registered once")
+        val ids = batch(topic)
+          .selectExpr("conv(hex(substring(value, 1, 5)), 16, 10)")
+          .where("value IS NOT NULL")
+          .distinct()
+          .collect()
+          .map(_.getString(0).toInt)
+        assert(ids.toSeq == subjects(1), "Confluent's header")
+    }
+  }
+
+  test("a registry is needed for Avro, and its refusal is named") {
+    def started(options: Map[String, String]): Unit = {
+      val query = new KeptQuery(spark, rides, byCity, null)
+      try {
+        query.start("changelog-kafka", options)
+        query.add("+I 1 Oslo 5")
+        query.processAll()
+      } finally query.stop()
+    }
+    Seq("", "registry", "http://user:secret@localhost:1").foreach { url =>
+      val error = checkError("CHANGELOG_SINK_OPTION_INVALID", "option" -> "schemaRegistry")(
+        started(avro("refused", "avro") + ("schemaRegistry" -> url)))
+      assert(!error.getMessage.contains("secret"))
+    }
+    registry.authorization = Some("Bearer token")
+    try
+      checkError("CHANGELOG_SCHEMA_NOT_REGISTERED", "subject" -> "refused-key")(
+        started(avro("refused", "avro")))
+    finally registry.authorization = None
+  }
+
   test("rows that only come have no key") {
     val plain = Feed("plain", "id INT, city STRING", insertOnly = true)
     val target = () =>

@@ -164,7 +164,7 @@ object ChangelogConf {
   val SCHEMA_REGISTRY_PASSWORD: ConfigEntry[Option[String]] = Setting(
     "spark.sql.changelog.schemaRegistry.password")
     .doc(
-      "The user and password for the schema registry of from_debezium and from_upsert_kafka, as " +
+      "The user and password for the schema registry of from_debezium, from_upsert_kafka and changelog-kafka, as " +
         "'user:password', or a token without a colon. Not stored in checkpoints and views.")
     .stringConf
     .createOptional

@@ -8,22 +8,27 @@ import java.nio.charset.StandardCharsets.UTF_8
 import scala.util.control.NonFatal
 
 import org.apache.spark.sql.Column
-import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.catalyst.expressions.Alias
+import org.apache.spark.sql.catalyst.plans.logical.Project
+import org.apache.spark.sql.classic.{DataFrame, Dataset, SparkSession}
 import org.apache.spark.sql.functions._
 
+import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.sinks.ChangelogBatch._
 import org.apache.spark.sql.changelog.sinks.{
   ChangelogBatch, ChangelogSink, ChangelogSinkProvider, SinkInput, SinkOptions
 }
 import org.apache.spark.sql.changelog.sources.KafkaBrokers
+import org.apache.spark.sql.changelog.sources.records.RegistryClient
 
 /**
- * Writes the changes of a query to a topic as JSON, by Spark's own Kafka sink.
+ * Writes the changes of a query to a topic as JSON or Avro, by Spark's own Kafka sink.
  *
  * {{{
  *   value.format       key   value
  *   json               key   the row of the key; null (a tombstone) after a delete
  *   debezium-json      key   {"before": row, "after": row, "op": "c" | "u" | "d"}
+ *   avro, debezium-avro      the same, with the schemas in a registry
  * }}}
  *
  * A batch has at most one record per key, and the records of a key are in order. By default,
@@ -32,14 +37,27 @@ import org.apache.spark.sql.changelog.sources.KafkaBrokers
  * therefore still correct. Consumers that count records can deduplicate by the header
  * [[KafkaSink.BatchHeader]]. With `delivery` `exactly-once`, [[KafkaTransactions]] write each batch.
  */
-class KafkaSink(options: SinkOptions) extends ChangelogSink(options.format) {
+class KafkaSink(session: SparkSession, options: SinkOptions) extends ChangelogSink(options.format) {
   import KafkaSink._
 
-  options.refuseMistyped(Seq("topic", ValueFormat, "numPartitions", Delivery))
+  options.refuseMistyped(Seq("topic", ValueFormat, Registry, "numPartitions", Delivery))
   private val topic = options.required("topic", "the name of the topic is needed")
   private val valueFormat = options.get(ValueFormat).getOrElse(Json)
-  if (!Set(Json, DebeziumJson).contains(valueFormat)) {
-    throw options.invalid(ValueFormat, s"$Json or $DebeziumJson is expected")
+  if (!Formats.contains(valueFormat)) {
+    throw options.invalid(ValueFormat, s"one of ${Formats.mkString(", ")} is expected")
+  }
+  private val isEvent = valueFormat.startsWith("debezium-")
+
+  /** The address of the schema registry, for records in Avro. */
+  private val registry = Option.when(valueFormat.endsWith(Avro)) {
+    val expected =
+      s"with $ValueFormat $valueFormat the address of a schema registry is expected, as in http://registry:8081; " +
+        s"the password is the setting ${ChangelogConf.SCHEMA_REGISTRY_PASSWORD.key}"
+    val url = options.required(Registry, expected)
+    RegistryClient.mistakeIn(url).foreach { shown =>
+      throw new SinkOptions(options.format, Map(Registry -> shown)).invalid(Registry, expected)
+    }
+    url
   }
   private val partitions =
     options.get("numPartitions").map(_ => options.count("numPartitions", 1))
@@ -60,7 +78,7 @@ class KafkaSink(options: SinkOptions) extends ChangelogSink(options.format) {
 
   override protected def check(input: SinkInput): Unit = {
     input.key(options.key)
-    if (valueFormat == DebeziumJson && input.lacksBeforeImages) {
+    if (isEvent && input.lacksBeforeImages) {
       throw options.invalid(
         ValueFormat,
         "the format needs before images: use mode => 'retract' of to_changelog")
@@ -84,7 +102,7 @@ class KafkaSink(options: SinkOptions) extends ChangelogSink(options.format) {
       case Some(key) =>
         val row = coalesce(col(After), col(Before))
         val keyOf = struct(key.map(name => row.getField(name).as(name)): _*)
-        batch.byKey(key, count).select(json(keyOf).as("key"), value.as("value"))
+        batch.byKey(key, count).select(keyOf.as("key"), value.as("value"))
       case None =>
         batch
           .inserted(count)
@@ -94,18 +112,19 @@ class KafkaSink(options: SinkOptions) extends ChangelogSink(options.format) {
     }
     val mark = s"${batch.queryId}/${batch.batchId}".getBytes(UTF_8)
     if (isExactlyOnce) {
+      val made = encoded(records)
       val columns = Seq("key", "value").map { name =>
-        (if (records.columns.contains(name)) col(name) else lit(null)).cast("binary").as(name)
+        (if (made.columns.contains(name)) col(name) else lit(null)).cast("binary").as(name)
       }
       reached {
         transactions.write(
-          records.select(columns: _*),
+          made.select(columns: _*),
           Map(BatchHeader -> mark),
           batch.queryId,
           batch.batchId)
       }
     } else {
-      val writer = records
+      val writer = encoded(records)
         .withColumn("headers", array(struct(lit(BatchHeader).as("key"), lit(mark).as("value"))))
         .write
         .format("kafka")
@@ -124,11 +143,27 @@ class KafkaSink(options: SinkOptions) extends ChangelogSink(options.format) {
     }
 
   private def value: Column =
-    if (valueFormat == Json) when(col(After).isNotNull, json(col(After)))
+    if (!isEvent) col(After)
     else {
       val op = when(col(Before).isNull, "c").when(col(After).isNull, "d").otherwise("u")
-      json(struct(col(Before).as("before"), col(After).as("after"), op.as("op")))
+      struct(col(Before).as("before"), col(After).as("after"), op.as("op"))
     }
+
+  /** Writes the structs of `records` as text, or as bytes. NULL stays NULL. */
+  private def encoded(records: DataFrame): DataFrame = registry match {
+    case None =>
+      records.select(records.columns.toSeq.map(name => json(col(name)).as(name)): _*)
+    case Some(url) =>
+      val password = session.sessionState.conf.getConf(ChangelogConf.SCHEMA_REGISTRY_PASSWORD)
+      val avro = new AvroRecords(url, password, topic)
+      val rows = records.queryExecution.analyzed
+      val columns = rows.output.map { column =>
+        val isRow = column.name == "key" || !isEvent
+        val bytes = if (isRow) avro.ofRows(column, column.name) else avro.ofEvents(column)
+        Alias(bytes, column.name)()
+      }
+      Dataset.ofRows(session, Project(columns, rows))
+  }
 
   private def json(row: Column): Column = to_json(row, JsonOptions)
 }
@@ -158,7 +193,9 @@ object KafkaSink {
   private val ExactlyOnce = "exactly-once"
   private val ValueFormat = "value.format"
   private val Json = "json"
-  private val DebeziumJson = "debezium-json"
+  private val Avro = "avro"
+  private val Formats = Seq(Json, "debezium-json", Avro, "debezium-avro")
+  private val Registry = "schemaRegistry"
 }
 
 /**
@@ -167,5 +204,5 @@ object KafkaSink {
  */
 class KafkaSinkProvider extends ChangelogSinkProvider("changelog-kafka") {
   override protected def sink(session: SparkSession, options: SinkOptions): ChangelogSink =
-    new KafkaSink(options)
+    new KafkaSink(session, options)
 }
