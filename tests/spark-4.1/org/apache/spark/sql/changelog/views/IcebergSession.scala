@@ -24,6 +24,9 @@ trait IcebergSession extends ViewSession { this: Suite =>
       .split(',')
       .toSeq :+ IcebergCatalog.Extension
 
+  /** Further settings of the session. */
+  protected def settings: Map[String, String] = Map.empty
+
   override protected lazy val spark: SparkSession = {
     // The second catalog stands for another process: both cache tables of their own.
     val catalogs = Seq("ice", "other").flatMap { name =>
@@ -34,7 +37,7 @@ trait IcebergSession extends ViewSession { this: Suite =>
     ChangelogSession.start(conf =
       ChangelogSession.DeltaConf ++ ChangelogSession.Quick ++ catalogs ++ Map(
         "spark.sql.warehouse.dir" -> warehouse.getPath,
-        "spark.sql.extensions" -> extensions.mkString(",")))
+        "spark.sql.extensions" -> extensions.mkString(",")) ++ settings)
   }
 
   /** The table through Iceberg's interface. */
