@@ -21,13 +21,14 @@ class AutoCdcFlowPropertySuite extends SeedSuite(numSeeds = 3) with ViewSession 
 
   override protected def checkSeed(seed: Long): Unit = {
     val random = new Random(seed)
-    val hidden = Seq("gone", "gone, n")(random.nextInt(2))
+    val columns =
+      Seq("* EXCEPT (gone)", "* EXCEPT (gone, n)", "(k, a, b)", "(k, b, n, a)")(random.nextInt(4))
     val tracked =
       Seq("", "TRACK HISTORY ON (a)", "TRACK HISTORY ON * EXCEPT (a)")(random.nextInt(3))
     def flow(scdType: Int): String =
       s"""CREATE FLOW flow_$scdType AS AUTO CDC INTO rows_$scdType
          |FROM STREAM spark_catalog.default.feed KEYS (k) APPLY AS DELETE WHEN gone
-         |SEQUENCE BY n COLUMNS * EXCEPT ($hidden) STORED AS SCD TYPE $scdType
+         |SEQUENCE BY n COLUMNS $columns STORED AS SCD TYPE $scdType
          |${if (scdType == 2) tracked else ""}""".stripMargin
     val types = Seq(1, 2)
     val pipeline =
