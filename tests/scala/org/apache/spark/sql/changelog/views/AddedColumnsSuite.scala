@@ -123,6 +123,88 @@ class AddedColumnsSuite
     }
   }
 
+  test("a column among the others, or of another type, is another column of a table of files") {
+    Seq("id INT, note STRING, customer INT, amount INT", "id BIGINT, customer INT, amount INT, note INT")
+      .foreach { columns =>
+        val folder = QuickFileSystem.temporaryDirectory().getPath
+        def make(columns: String) =
+          run(s"CREATE TABLE orders ($columns) USING json LOCATION '$folder'")
+        make("id INT, customer INT, amount INT")
+        run("INSERT INTO orders VALUES (1, 1, 10)")
+        create(sums)
+        run("DROP TABLE orders")
+        make(columns)
+        checkError("CHANGELOG_TABLE_COLUMNS_CHANGED")(
+          run("REFRESH MATERIALIZED VIEW v INCREMENTAL"))
+        afterEach()
+      }
+  }
+
+  test("fields of maps, arrays and structs may be NOT NULL") {
+    Seq("delta", "parquet").foreach { format =>
+      val nested =
+        "m MAP<STRING, STRUCT<a: INT NOT NULL>>, l ARRAY<STRUCT<b: INT NOT NULL>>, s STRUCT<c: INT NOT NULL>"
+      run(s"CREATE TABLE orders (id INT, $nested) USING parquet")
+      def insert(id: Int) = run(
+        s"INSERT INTO orders VALUES ($id, map('x', named_struct('a', $id)), array(named_struct('b', $id)), named_struct('c', $id))")
+      insert(1)
+      val query = "SELECT id, m, l, s, m['x'].a + l[0].b + s.c AS n FROM orders"
+      create(query, provider = format)
+      val counts = "SELECT l, s, count(*) AS n FROM orders GROUP BY l, s"
+      run(s"CREATE MATERIALIZED VIEW w USING $format AS $counts")
+      insert(2)
+      Seq("v" -> query, "w" -> counts).foreach { case (view, query) =>
+        run(s"REFRESH MATERIALIZED VIEW $view INCREMENTAL STRICT")
+        assert(run(s"SELECT to_json(struct(*)) FROM $view ORDER BY 1") ==
+          run(s"SELECT to_json(struct(*)) FROM ($query) ORDER BY 1"))
+        assert(run(s"VERIFY MATERIALIZED VIEW $view").isEmpty)
+      }
+      run(s"CREATE MATERIALIZED VIEW x USING $format AS SELECT id, m['x'].a AS a, l, s FROM v")
+      insert(3)
+      run("REFRESH MATERIALIZED VIEW v INCREMENTAL STRICT")
+      run("REFRESH MATERIALIZED VIEW x INCREMENTAL STRICT")
+      assert(run("VERIFY MATERIALIZED VIEW x").isEmpty)
+      afterEach()
+    }
+  }
+
+  test("fields of a compared struct may be NOT NULL") {
+    Seq(feed, noFeed).foreach { properties =>
+      run(
+        "CREATE TABLE orders (id INT, s STRUCT<c: DOUBLE NOT NULL, d: STRUCT<e: STRING NOT NULL> NOT NULL>) " +
+          s"USING delta TBLPROPERTIES ($properties)")
+      def insert(id: Int) = run(
+        s"INSERT INTO orders VALUES ($id, named_struct('c', ${id}D, 'd', named_struct('e', 'x$id')))")
+      insert(1)
+      insert(2)
+      val query = "SELECT id, s, s.c + 1 AS n FROM orders"
+      create(query)
+      insert(3)
+      run("UPDATE orders SET s = named_struct('c', 7D, 'd', named_struct('e', 'y')) WHERE id = 1")
+      run("DELETE FROM orders WHERE id = 2")
+      run("REFRESH MATERIALIZED VIEW v INCREMENTAL STRICT")
+      check(query, "incremental")
+      afterEach()
+    }
+  }
+
+  test("a view keeps its state when a view that it reads gets a column") {
+    Seq("delta", "parquet").foreach { provider =>
+      make(feed)
+      create(sums, provider = provider)
+      val counts = "SELECT n, count(*) AS customers FROM v GROUP BY n"
+      run(s"CREATE MATERIALIZED VIEW w USING $provider AS $counts")
+      run("INSERT INTO orders VALUES (4, 2, 1)")
+      Seq("v", "w").foreach(view => run(s"REFRESH MATERIALIZED VIEW $view"))
+      run(s"ALTER MATERIALIZED VIEW v AS ${sums.replace("AS total", "AS total, max(id) AS last")}")
+      run("INSERT INTO orders VALUES (5, 3, 1)")
+      Seq("v", "w").foreach(view => run(s"REFRESH MATERIALIZED VIEW $view INCREMENTAL STRICT"))
+      assert(RowMultiset.of(run("SELECT * FROM w")) == RowMultiset.of(run(counts)))
+      assert(run("VERIFY MATERIALIZED VIEW w").isEmpty)
+      afterEach()
+    }
+  }
+
   test("evolve: columns of a table reach the view") {
     Seq("delta", "parquet").foreach { provider =>
       make(feed)

@@ -138,9 +138,10 @@ case class TableRows(
     }
     Project(
       output.zip(rows.output).map { case (column, found) =>
-        // The comments of nested fields may have changed.
-        val isSame = found.dataType == column.dataType
-        val value = if (isSame) found else Cast(found, column.dataType)
+        // The comments of nested fields may have changed. Compared rows may have lost NOT NULL of nested fields, and
+        // Spark has no cast that adds it.
+        val wanted = column.dataType.asNullable
+        val value = if (found.dataType.asNullable == wanted) found else Cast(found, wanted)
         Alias(value, column.name)(exprId = column.exprId)
       },
       rows)

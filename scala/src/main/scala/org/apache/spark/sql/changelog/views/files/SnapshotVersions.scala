@@ -19,7 +19,7 @@ import org.apache.spark.sql.types.{DataType, StringType, StructType}
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.checkpoint.{Fence, TextFile}
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
-import org.apache.spark.sql.changelog.sources.tables.RowDelta
+import org.apache.spark.sql.changelog.sources.tables.{RowDelta, TableVersion}
 import org.apache.spark.sql.changelog.views.MaterializedView
 
 /**
@@ -135,7 +135,9 @@ class SnapshotVersions(session: SparkSession, view: MaterializedView) {
    */
   private def isThere(version: Version): Boolean = {
     val known = view.schema.map(field => field.name -> field.dataType).toMap
-    version.columns.forall(field => known.get(field.name).forall(_ == field.dataType)) &&
+    def isSame(one: DataType, other: DataType) =
+      TableVersion.ofRows(one) == TableVersion.ofRows(other)
+    version.columns.forall(field => known.get(field.name).forall(isSame(_, field.dataType))) &&
     files.exists(new Path(version.path, "_SUCCESS"))
   }
 
