@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from graphlib import TopologicalSorter
+from graphlib import CycleError, TopologicalSorter
 
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 300.0
@@ -52,13 +52,18 @@ class Schedule:
 
     def __init__(self) -> None:
         self._attempts: dict[str, Attempts] = {}
+        self.cycles: list[tuple[str, ...]] = []
 
     def ordered(self, views: Iterable[View]) -> list[tuple[View, float]]:
         """Return the views to refresh with their permitted lags, upstream views first.
 
-        The permitted lag of an upstream view is at most the lag of each downstream view.
+        The permitted lag of an upstream view is at most the lag of each downstream view. Views
+        that read each other are left out, and kept in ``cycles``.
         """
         by_name = {view.name: view for view in views}
+        self.cycles = _cycles(by_name)
+        for name in {name for cycle in self.cycles for name in cycle}:
+            del by_name[name]
         reads = {name: [n for n in view.reads if n in by_name] for name, view in by_name.items()}
         order = list(TopologicalSorter(reads).static_order())
         lags = {name: view.lag for name, view in by_name.items() if view.lag is not None}
@@ -141,3 +146,20 @@ class Schedule:
         attempts.elsewhere = False
         attempts.again_at = now + pause
         return pause
+
+
+def _cycles(views: dict[str, View]) -> list[tuple[str, ...]]:
+    """Return groups of views in which each view reads the one before and the first the last."""
+    left = dict(views)
+    found: list[tuple[str, ...]] = []
+    while True:
+        sorter = TopologicalSorter(
+            {name: [n for n in view.reads if n in left] for name, view in left.items()}
+        )
+        try:
+            sorter.prepare()
+            return found
+        except CycleError as error:
+            found.append(tuple(error.args[1][:-1]))
+            for name in found[-1]:
+                del left[name]

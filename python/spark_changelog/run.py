@@ -96,6 +96,8 @@ class _Runner:
         self._stop = stop
         self._report = report
         self._schedule = Schedule()
+        self._known: set[str] = set()
+        self._cycles: list[tuple[str, ...]] = []
 
     def run(self, poll: float) -> None:
         self._report("started: refreshing views within their permitted lag")
@@ -117,11 +119,26 @@ class _Runner:
 
     def _round(self) -> list[tuple[View, float]]:
         """Refresh the due views, and return the views with their state afterwards."""
-        self._refresh_due(self._schedule.ordered(self._views()))
-        views = self._schedule.ordered(self._views())
+        self._refresh_due(self._listed())
+        views = self._listed()
         if self._status is not None:
             self._tell(self._status, views)
         return views
+
+    def _listed(self) -> list[tuple[View, float]]:
+        """Return the views to refresh, and report the views that can no longer be refreshed."""
+        views = self._views()
+        ordered = self._schedule.ordered(views)
+        for cycle in self._schedule.cycles:
+            if cycle not in self._cycles:
+                path = " reads ".join([*reversed(cycle), cycle[-1]])
+                self._report(f"{path}: not refreshed until the query of one of them is changed")
+        self._cycles = self._schedule.cycles
+        for name in sorted(self._known - {view.name for view in views}):
+            self._report(f"{name}: no longer refreshed, because it was dropped or can't be read")
+            self._schedule.succeeded(name)
+        self._known = {view.name for view, _ in ordered}
+        return ordered
 
     def _refresh_due(self, views: list[tuple[View, float]]) -> None:
         """Refresh the due views, each after the due views that it reads."""
@@ -159,7 +176,10 @@ class _Runner:
             count = self._schedule.attempts(name).failures
             return f"{name}: failed ({count}), again in {pause:g} s: {_line(error)}"
         self._schedule.succeeded(name)
-        last = self._spark.sql(f"SHOW REFRESHES OF {view.sql}").head()
+        try:
+            last = self._spark.sql(f"SHOW REFRESHES OF {view.sql}").head()
+        except Exception as error:
+            return f"{name}: refreshed, but the history can't be read: {_line(error)}"
         if last is None:
             return f"{name}: refreshed, lag {lag:g} s"
         counts = [

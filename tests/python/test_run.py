@@ -43,6 +43,38 @@ def test_views_come_after_those_they_read_and_lend_them_their_lag() -> None:
     assert kept == [("c", 60), ("b", 60), ("a", 60)]
 
 
+def test_views_that_read_each_other_are_left_out_and_others_stay() -> None:
+    schedule = Schedule()
+    views = [
+        view("a", 60, reads=("b",)),
+        view("b", None, reads=("a",)),
+        view("self", 60, reads=("self",)),
+        view("reader", 60, reads=("a", "other")),
+        view("other", 300),
+    ]
+    kept = [(view.name, lag) for view, lag in schedule.ordered(views)]
+    assert kept == [("other", 60), ("reader", 60)]
+    assert sorted(sorted(cycle) for cycle in schedule.cycles) == [["a", "b"], ["self"]]
+    schedule.ordered(views[3:])
+    assert schedule.cycles == []
+
+
+def test_cycles_and_views_that_are_gone_are_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    runner = _Runner(None, None, None, Event(), told.append)  # type: ignore[arg-type]
+    views = [view("a", 60, reads=("b",)), view("b", 60, reads=("a",)), view("v", 60)]
+    monkeypatch.setattr(runner, "_views", lambda: views)
+    for _ in range(2):
+        assert [view.name for view, _ in runner._listed()] == ["v"]
+    assert len(told) == 1
+    assert "a reads b" in told[0]
+    assert "b reads a" in told[0]
+    views = [view("other", 60)]
+    for _ in range(2):
+        assert [view.name for view, _ in runner._listed()] == ["other"]
+    assert told[1:] == ["v: no longer refreshed, because it was dropped or can't be read"]
+
+
 def test_a_view_is_due_when_half_its_lag_has_passed() -> None:
     schedule = Schedule()
     assert schedule.is_due(view("v", 10, behind=None), 10, now=0)
