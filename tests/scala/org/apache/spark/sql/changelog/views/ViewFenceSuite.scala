@@ -30,6 +30,7 @@ trait ViewFenceTests extends EffectTest {
   protected def renamed: Option[String] = Some("w")
 
   private val query = "SELECT customer, sum(amount) AS total FROM plain GROUP BY customer"
+  private val same = "SELECT customer, sum(amount) + 0 AS total FROM plain GROUP BY customer"
   private val other = "SELECT customer, max(amount) AS total FROM plain GROUP BY customer"
   private val more =
     "SELECT customer, count(*) AS n, max(amount) AS total FROM plain GROUP BY customer"
@@ -95,7 +96,7 @@ trait ViewFenceTests extends EffectTest {
     found.toSeq
   }
 
-  private def holdUp(statement: String, at: Effect): Unit = {
+  private def holdUp(statement: String, at: Effect, act: () => Long = () => takeOver()): Unit = {
     var term = 0L
     var seen: Option[Shown] = None
     var number = -1
@@ -104,7 +105,7 @@ trait ViewFenceTests extends EffectTest {
         number += 1
         if (number == at.number) {
           Fence.onEffect = (_, _) => ()
-          val taken = elsewhere.submit((() => (takeOver(), shown)): Callable[(Long, Shown)])
+          val taken = elsewhere.submit((() => (act(), shown)): Callable[(Long, Shown)])
           // The lost lease interrupts the statement meanwhile.
           def await(): (Long, Shown) =
             try taken.get(60, TimeUnit.SECONDS)
@@ -131,6 +132,35 @@ trait ViewFenceTests extends EffectTest {
     val now = view.definition.query
     assert(RowMultiset.of(run(s"SELECT * FROM $name")) == RowMultiset.of(run(now)))
     assert(run(s"VERIFY MATERIALIZED VIEW $name").isEmpty)
+  }
+
+  /** Creates another view of the name, as a process does that finds the lease expired. Returns the term. */
+  private def createAnother(): Long = {
+    val session = spark.cloneSession()
+    val before = view
+    ViewStorage(session, before).drop(before)
+    val definition =
+      before.definition.copy(query = same, generation = None, otherCheckpoint = None)
+    ViewStorage(session, before).create(before.copy(definition = definition))
+    leases.mkdirs()
+    renew(1, hasEnded = false)
+    1
+  }
+
+  for {
+    format <- formats
+    (what, act) <- Seq[(String, () => Long)](
+      "takes over" -> takeOver _,
+      "creates" -> createAnother _)
+  } test(s"$format: CREATE that fails removes nothing of a view that another process $what") {
+    val create = s"CREATE MATERIALIZED VIEW $name USING $format AS $query"
+    val effects = effectsOf(create)
+    assert(effects.nonEmpty)
+    run(s"DROP MATERIALIZED VIEW $name")
+    Share.of(effects.filterNot(_.isChecked), 3).foreach { effect =>
+      withClue(s"at $effect of $effects: ")(holdUp(create, effect, act))
+      run(s"DROP MATERIALIZED VIEW $name")
+    }
   }
 
   private def statements = Seq(

@@ -73,7 +73,9 @@ class CatalogStorage(session: SparkSession) extends SnapshotStorage(session) {
     } catch {
       case error: Throwable =>
         try {
-          catalog.dropTable(name)
+          // Another process may have created another view of the name meanwhile.
+          val found = propertiesOf(made).get(ViewDefinition.Generation)
+          if (found.forall(definition.generation.contains)) catalog.dropTable(name)
           ViewStorage.deleteAll(session, home)
         } catch { case NonFatal(other) => error.addSuppressed(other) }
         throw error

@@ -126,17 +126,22 @@ case class CreateMaterializedView(
 
 object CreateMaterializedView {
 
-  /** Creates a view with its first rows, or nothing. */
+  /** Creates a view with its first rows, or nothing. Leaves a view whose lease another process has taken. */
   private def filled(session: SparkSession, made: MaterializedView)(
       fill: MaterializedView => Unit): Unit = {
     val storage = ViewStorage(session, made)
     val view = storage.create(made)
-    try ViewLeases.of(session, view)(fill(view))
-    catch {
-      case error: Throwable =>
-        try storage.drop(view)
-        catch { case NonFatal(other) => error.addSuppressed(other) }
-        throw error
+    ViewLeases.of(session, view) {
+      try fill(view)
+      catch {
+        case error: Throwable =>
+          try {
+            Fence.check("drop")
+            ViewLeases.endForRemoval(view)
+            storage.drop(view)
+          } catch { case NonFatal(other) => error.addSuppressed(other) }
+          throw error
+      }
     }
   }
 
