@@ -55,7 +55,9 @@ class ViewRefresh(session: SparkSession, view: MaterializedView, query: ViewQuer
   }
 
   private def refreshSame(asked: Option[RefreshPolicy]): Unit = {
-    val wasRefreshed = history.lastSuccess.nonEmpty
+    // A process that ended during CREATE may have begun a batch. The batch ends at the data delivered then.
+    val wasRefreshed = history.lastSuccess.nonEmpty ||
+      new BatchLogs(session, view.definition.checkpoint).lastBegun.nonEmpty
     history.remember { report =>
       SharedVersions.began(session).foreach(report.isAsOf)
       val policy = asked.getOrElse(view.definition.policy)
@@ -65,8 +67,7 @@ class ViewRefresh(session: SparkSession, view: MaterializedView, query: ViewQuer
         if (history.last.isEmpty) RefreshReason.New
         else if (asked.isDefined) "asked for"
         else reason
-      val isFirst = history.lastSuccess.isEmpty
-      report.isFor(if (isFull || isFirst && defersState) "full" else "incremental", why)
+      report.isFor(if (isFull || !wasRefreshed && defersState) "full" else "incremental", why)
       if (!isFull && !query.isStreaming) throw query.notIncremental(view.sql)
       if (isFull && query.keepsCommits) {
         throw if (query.isStreaming) query.notRecomputable(view.name, "REFRESH FULL")
@@ -122,7 +123,7 @@ class ViewRefresh(session: SparkSession, view: MaterializedView, query: ViewQuer
         compute(Replacement.AllRows, report)
       } else {
         if (wasRefreshed || !fill(report)) followChanges(policy, report)
-        if (!wasRefreshed) readAll(view, report)
+        if (history.lastSuccess.isEmpty) readAll(view, report)
       }
     }
   }
