@@ -3,6 +3,8 @@
 
 package org.apache.spark.sql.changelog.views
 
+import java.io.FileNotFoundException
+
 import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.catalyst.TableIdentifier
@@ -347,6 +349,14 @@ object DeltaStorage {
   def hasHome(session: SparkSession, table: Path): Boolean = {
     val home = new Path(table, Folder)
     home.getFileSystem(session.sessionState.newHadoopConf()).exists(home)
+  }
+
+  /** Fails if a view's table has lost the log. Without the log, the table seems to be no view. */
+  def checkLog(session: SparkSession, table: Path): Unit = {
+    val log = new Path(table, Delta.LogFolder)
+    val files = log.getFileSystem(session.sessionState.newHadoopConf())
+    if (hasHome(session, table) && !files.exists(log))
+      throw new FileNotFoundException(s"$log is missing")
   }
 
   private val Folder = "_changelog"

@@ -6,10 +6,12 @@ package org.apache.spark.sql.changelog.views
 import java.util.Locale
 
 import scala.jdk.CollectionConverters._
-import scala.util.Try
+import scala.util.control.NonFatal
+import scala.util.{Failure, Success, Try}
 
 import org.apache.hadoop.fs.Path
 
+import org.apache.spark.SparkThrowable
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.analysis.{NoSuchNamespaceException, NoSuchTableException}
@@ -25,9 +27,12 @@ import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.types.{DataType, StructType}
 
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
+import org.apache.spark.sql.changelog.views.history.RefreshError
 
 /** ViewCatalog: finds views among the tables of the session catalog and of other catalogs. */
 class ViewCatalog(session: SparkSession) extends LookupCatalog {
+  import ViewCatalog._
+
   override protected val catalogManager: CatalogManager = session.sessionState.catalogManager
   private val catalog = session.sessionState.catalog
 
@@ -89,7 +94,9 @@ class ViewCatalog(session: SparkSession) extends LookupCatalog {
   def findRead(name: TableIdentifier): Option[MaterializedView] =
     if (MaterializedView.isInSessionCatalog(name))
       tableOf(name).filter(mayBeView).flatMap(viewIn(name, _))
-    else tableElsewhere(name).flatMap(CatalogStorage.viewIn(name, _))
+    else
+      tableElsewhere(name).flatMap(table =>
+        reading(name, isView = true)(CatalogStorage.viewIn(name, table)))
 
   private def tableElsewhere(name: TableIdentifier): Option[Table] = {
     val (owner, table) = ownerOf(name)
@@ -108,19 +115,47 @@ class ViewCatalog(session: SparkSession) extends LookupCatalog {
     catch { case _: NoSuchTableException | _: NoSuchNamespaceException => None }
 
   private def viewIn(name: TableIdentifier, table: CatalogTable): Option[MaterializedView] =
-    if (table.tableType == CatalogTableType.VIEW) view(table)
-    else if (isDelta(table)) stored(name, new Path(table.location))
-    else None
+    if (table.tableType == CatalogTableType.VIEW) reading(name, isView = true)(view(table))
+    else if (isDelta(table)) {
+      val location = new Path(table.location)
+      def isView = Try(DeltaStorage.hasHome(session, location)).getOrElse(true)
+      reading(name, isView)(stored(name, location))
+    } else None
 
-  /** Returns the view of this name, if it exists and can be read. */
+  /** Fails with the name of the view if the view's record is damaged, missing, or written by a later version. */
+  private def reading(name: TableIdentifier, isView: => Boolean)(
+      read: => Option[MaterializedView]): Option[MaterializedView] =
+    try {
+      val view = read
+      // Fails without a generation.
+      view.foreach(_.definition.folder)
+      view
+    } catch {
+      case NonFatal(error) if isView =>
+        val reason = RefreshError(session, error)
+        throw analysis(Unreadable, error, "view" -> name, "reason" -> reason)
+    }
+
+  private def isUnreadable(error: Throwable): Boolean = error match {
+    case known: SparkThrowable => known.getCondition == Unreadable
+    case _ => false
+  }
+
+  /** Returns the view of this name, or None for anything else, readable or not. Fails for an unreadable view. */
   def findIfReadable(parts: Seq[String]): Option[MaterializedView] =
-    Try {
+    try {
       val name = identify(parts)
       if (MaterializedView.isInSessionCatalog(name)) find(name) else findRead(name)
-    }.toOption.flatten
+    } catch { case NonFatal(error) if !isUnreadable(error) => None }
 
   /** Returns the readable views of a database, by default of the current one. */
-  def list(database: Seq[String], pattern: String): Seq[MaterializedView] = {
+  def list(database: Seq[String], pattern: String): Seq[MaterializedView] =
+    listWithErrors(database, pattern).flatMap(_._2.toOption)
+
+  /** Returns the views of a database, by default of the current one. An unreadable view comes with its error. */
+  def listWithErrors(
+      database: Seq[String],
+      pattern: String): Seq[(TableIdentifier, Try[MaterializedView])] = {
     val any = identify(database :+ "_")
     val names =
       if (MaterializedView.isInSessionCatalog(any)) {
@@ -134,7 +169,12 @@ class ViewCatalog(session: SparkSession) extends LookupCatalog {
         val tables = ownerOf(any)._1.listTables(any.database.toArray).toSeq.map(_.name)
         StringUtils.filterPattern(tables, pattern).map(table => any.copy(table = table))
       }
-    names.flatMap(name => Try(find(name)).toOption.flatten)
+    names.flatMap { name =>
+      Try(find(name)) match {
+        case Success(found) => found.map(view => view.name -> Success(view))
+        case Failure(error) => Option.when(isUnreadable(error))(name -> Failure(error))
+      }
+    }
   }
 
   /** Excludes most tables without reading a Delta log, because a view's table has a `_changelog` folder. */
@@ -148,8 +188,13 @@ class ViewCatalog(session: SparkSession) extends LookupCatalog {
     table.provider.exists(_.equalsIgnoreCase("delta"))
 
   /** Returns the views of all databases of the session catalog. Other catalogs may hold many tables. */
-  def listAll(): Seq[MaterializedView] =
-    catalog.listDatabases().flatMap(name => list(Seq(SESSION_CATALOG_NAME, name), "*"))
+  def listAll(): Seq[MaterializedView] = listAllWithErrors().flatMap(_.toOption)
+
+  /** Returns the views of all databases of the session catalog, and the errors of unreadable views. */
+  def listAllWithErrors(): Seq[Try[MaterializedView]] =
+    catalog
+      .listDatabases()
+      .flatMap(name => listWithErrors(Seq(SESSION_CATALOG_NAME, name), "*").map(_._2))
 
   private def view(table: CatalogTable): Option[MaterializedView] =
     // A Hive catalog returns the comment separately from the properties.
@@ -170,6 +215,7 @@ class ViewCatalog(session: SparkSession) extends LookupCatalog {
       // A copy of a view's table has the view's properties, but is not a view.
       val own =
         ViewDefinition.fromProperties(properties).filter(DeltaStorage.isOf(session, _, location))
+      if (own.isEmpty) DeltaStorage.checkLog(session, location)
       own.map { definition =>
         val generation = definition.generation.map(DeltaStorage.currentPathOf(location, _))
         MaterializedView(
@@ -179,6 +225,12 @@ class ViewCatalog(session: SparkSession) extends LookupCatalog {
       }
     }
   }
+}
+
+object ViewCatalog {
+
+  /** The condition of a view whose record cannot be read. */
+  private val Unreadable = "CHANGELOG_VIEW_UNREADABLE"
 }
 
 /**

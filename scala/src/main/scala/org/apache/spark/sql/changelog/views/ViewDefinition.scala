@@ -317,34 +317,35 @@ object ViewDefinition extends CapturesConfig {
   private val Namespace = Prefix + "namespace."
   private val DefaultRetention = 10 * 60 * 1000L
 
-  /** Returns the view defined by a table's properties, or None for other tables. */
+  /** Returns the view defined by a table's properties, or None for other tables. Fails for an unknown definition. */
   def fromProperties(properties: Map[String, String]): Option[ViewDefinition] =
-    for {
-      name <- properties.get(Kind)
-      kind <- ViewKind.values.find(_.toString == name)
-      query <- properties.get(Query)
-    } yield ViewDefinition(
-      kind,
-      query,
-      Iterator
-        .from(0)
-        .map(index => properties.get(s"$Namespace$index"))
-        .takeWhile(_.isDefined)
-        .flatten
-        .toSeq,
-      startingWith(Setting, properties),
-      properties.getOrElse(Provider, "parquet"),
-      properties.get("comment"),
-      startingWith(Given, properties) ++ properties.filter { case (name, _) =>
-        // `ALTER` may have changed a property of this extension since the view's creation.
-        Known.contains(name)
-      },
-      properties.get(Generation),
-      properties.get(Checkpoint),
-      properties.get(FollowsTables).contains("true"),
-      properties
-        .get(TemporaryViews)
-        .map(names => if (names.isEmpty) Nil else parseMultipartIdentifier(names)))
+    properties.get(Kind).map { name =>
+      def isUnknown(reason: String) = throw new IllegalArgumentException(reason)
+      ViewDefinition(
+        ViewKind.values
+          .find(_.toString == name)
+          .getOrElse(isUnknown(s"this version of spark-changelog knows no $name")),
+        properties.getOrElse(Query, isUnknown(s"the table has no property $Query")),
+        Iterator
+          .from(0)
+          .map(index => properties.get(s"$Namespace$index"))
+          .takeWhile(_.isDefined)
+          .flatten
+          .toSeq,
+        startingWith(Setting, properties),
+        properties.getOrElse(Provider, "parquet"),
+        properties.get("comment"),
+        startingWith(Given, properties) ++ properties.filter { case (name, _) =>
+          // `ALTER` may have changed a property of this extension since the view's creation.
+          Known.contains(name)
+        },
+        properties.get(Generation),
+        properties.get(Checkpoint),
+        properties.get(FollowsTables).contains("true"),
+        properties
+          .get(TemporaryViews)
+          .map(names => if (names.isEmpty) Nil else parseMultipartIdentifier(names)))
+    }
 
   /** Returns the settings with an effect on a query's meaning, as stored by Spark for its own views. */
   def settingsOf(conf: SQLConf): Map[String, String] = {

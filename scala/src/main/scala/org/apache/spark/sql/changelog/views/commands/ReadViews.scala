@@ -5,6 +5,9 @@ package org.apache.spark.sql.changelog.views.commands
 
 import java.sql.Timestamp
 
+import scala.util.Try
+import scala.util.control.NonFatal
+
 import org.apache.spark.sql.Row
 import org.apache.spark.sql.catalyst.expressions.Literal
 import org.apache.spark.sql.catalyst.plans.logical.{
@@ -21,7 +24,7 @@ import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.explain.lineage.{TraceRows, TracedNode}
 import org.apache.spark.sql.changelog.sources.tables.RowDelta
 import org.apache.spark.sql.changelog.views._
-import org.apache.spark.sql.changelog.views.history.RefreshHistory
+import org.apache.spark.sql.changelog.views.history.{RefreshError, RefreshHistory}
 import org.apache.spark.sql.changelog.views.verify.{PinnedView, VerifyView}
 
 /** ReadViews: the statements that return information about views. */
@@ -54,8 +57,7 @@ object ReadViews {
       database,
       pattern) { session =>
       val dependencies = new ViewDependencies(session)
-      val views = new ViewCatalog(session).list(database, pattern.getOrElse("*"))
-      views.sortBy(_.name.table).map { view =>
+      def rowOf(view: MaterializedView): Row = {
         val status = new ViewStatus(session, view)
         Row(
           view.name.database.orNull,
@@ -67,6 +69,23 @@ object ReadViews {
           status.lag.map(_ / 1000.0).getOrElse(null),
           dependencies.readBy(view).map(_.shownName).sorted,
           status.failure.orNull)
+      }
+      val views = new ViewCatalog(session).listWithErrors(database, pattern.getOrElse("*"))
+      views.sortBy(_._1.table).map { case (name, found) =>
+        Try(rowOf(found.get)).recover { case NonFatal(error) =>
+          val kind = found.toOption.map(_.definition.kind.toString).orNull
+          val failure = RefreshError(session, error)
+          Row(
+            name.database.orNull,
+            name.table,
+            kind,
+            "UNREADABLE",
+            null,
+            null,
+            null,
+            Nil,
+            failure)
+        }.get
       }
     }
 
