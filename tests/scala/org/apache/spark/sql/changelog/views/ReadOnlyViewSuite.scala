@@ -6,7 +6,10 @@ package org.apache.spark.sql.changelog.views
 import org.scalatest.BeforeAndAfterEach
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.delta.tables.DeltaTable
+
 import org.apache.spark.sql.SaveMode
+import org.apache.spark.sql.functions.{col, lit}
 
 import org.apache.spark.sql.changelog.testing._
 
@@ -58,6 +61,51 @@ class ReadOnlyViewSuite
     check()
   }
 
+  test("replacing, restoring and streaming into a view are refused") {
+    refused("CREATE OR REPLACE TABLE")(run("CREATE OR REPLACE TABLE v USING delta AS SELECT 1 AS id"))
+    refused("CREATE OR REPLACE TABLE")(run("CREATE OR REPLACE TABLE default.v (id INT) USING delta"))
+    refused("CREATE OR REPLACE TABLE")(
+      spark.range(3).write.format("delta").mode(SaveMode.Overwrite).saveAsTable("v"))
+    refused("CREATE OR REPLACE TABLE")(spark.range(3).writeTo("v").using("delta").createOrReplace())
+    refused("RESTORE")(run("RESTORE TABLE v TO VERSION AS OF 0"))
+    val checkpoint = java.nio.file.Files.createTempDirectory("stream").toString
+    refused("a streaming query")(
+      spark.readStream
+        .table("t")
+        .writeStream
+        .option("checkpointLocation", checkpoint)
+        .toTable("v"))
+    run("INSERT INTO t VALUES (3, 3)")
+    run("REFRESH MATERIALIZED VIEW v INCREMENTAL STRICT")
+    check()
+  }
+
+  test("Delta's API can't write a view") {
+    val table = DeltaTable.forName(spark, "v")
+    refused("DELETE")(table.delete("id = 1"))
+    refused("UPDATE")(table.update(Map("s" -> lit(0))))
+    refused("MERGE")(
+      table
+        .as("a")
+        .merge(spark.table("t").as("b"), col("a.id") === col("b.id"))
+        .whenMatched()
+        .delete()
+        .execute())
+    refused("RESTORE")(table.restoreToVersion(0))
+    check()
+  }
+
+  test("the Spark view over the files of a view can't be replaced") {
+    run("DROP MATERIALIZED VIEW v")
+    run(s"CREATE MATERIALIZED VIEW v USING parquet AS $query")
+    refused("CREATE OR REPLACE VIEW")(run("CREATE OR REPLACE VIEW v AS SELECT 1 AS id"))
+    refused("ALTER VIEW")(run("ALTER VIEW v AS SELECT 1 AS id"))
+    refused("INSERT")(run("INSERT INTO v VALUES (9, 9)"))
+    run("INSERT INTO t VALUES (3, 3)")
+    run("REFRESH MATERIALIZED VIEW v INCREMENTAL STRICT")
+    check()
+  }
+
   test("the next refresh tells of rows that somebody else has written, and how that is mended") {
     run("INSERT INTO t VALUES (3, 3)")
     run("REFRESH MATERIALIZED VIEW v")
@@ -72,6 +120,7 @@ class ReadOnlyViewSuite
         "CHANGELOG_VIEW_WRITTEN_BY_OTHERS",
         "version" -> written.getAs[Long]("version").toString)(run("REFRESH MATERIALIZED VIEW v"))
     }
+    checkError("CHANGELOG_VIEW_WRITTEN_BY_OTHERS")(run("START MATERIALIZED VIEW v"))
     run("REFRESH MATERIALIZED VIEW v FULL")
     check()
     run("INSERT INTO t VALUES (4, 4)")

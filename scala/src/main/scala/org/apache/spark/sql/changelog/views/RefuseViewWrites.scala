@@ -3,16 +3,22 @@
 
 package org.apache.spark.sql.changelog.views
 
+import scala.util.Try
+
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.analysis.{
-  ResolvedIdentifier, ResolvedTable, UnresolvedRelation, UnresolvedTable
+  ResolvedIdentifier, ResolvedPersistentView, ResolvedTable, UnresolvedIdentifier,
+  UnresolvedRelation, UnresolvedTable, UnresolvedView
 }
+import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.catalyst.streaming.WriteToStreamStatement
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.connector.catalog.CatalogV2Implicits._
-import org.apache.spark.sql.connector.catalog.{CatalogPlugin, Identifier}
+import org.apache.spark.sql.connector.catalog.{CatalogPlugin, Identifier, V2TableWithV1Fallback}
 import org.apache.spark.sql.execution.command.DropTableCommand
+import org.apache.spark.sql.execution.datasources.LogicalRelation
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
@@ -34,13 +40,27 @@ class RefuseViewWrites(creator: SparkSession) extends Rule[LogicalPlan] {
       case merge: MergeIntoTable => refuse("MERGE", merge.targetTable)
       case truncate: TruncateTable => refuse("TRUNCATE", truncate.table)
       case truncate: TruncatePartition => refuse("TRUNCATE", truncate.table)
-      case _ =>
+      case replace: ReplaceTable => refuse("CREATE OR REPLACE TABLE", replace.name)
+      case replace: ReplaceTableAsSelect => refuse("CREATE OR REPLACE TABLE", replace.name)
+      case view: CreateView if view.replace => refuse("CREATE OR REPLACE VIEW", view.child)
+      case view: AlterViewAs => refuse("ALTER VIEW", view.child)
+      case stream: WriteToStreamStatement =>
+        refuse(
+          "a streaming query",
+          stream.catalogTable.map(_.identifier.nameParts).orElse(stream.catalogAndIdent.map {
+            case (catalog, name) => catalog.name +: name.asMultipartIdentifier
+          }))
+      case other =>
+        DeltaStatements.get(other.getClass.getSimpleName).foreach(refuse(_, targetOf(other)))
     }
     plan
   }
 
   private def refuse(statement: String, target: LogicalPlan): Unit =
-    nameOf(target)
+    refuse(statement, nameOf(target))
+
+  private def refuse(statement: String, target: Option[Seq[String]]): Unit =
+    target
       .flatMap(new ViewCatalog(castToImpl(creator)).findIfReadable)
       .foreach(view =>
         throw analysis("CHANGELOG_VIEW_READ_ONLY", "view" -> view.name, "statement" -> statement))
@@ -49,6 +69,12 @@ class RefuseViewWrites(creator: SparkSession) extends Rule[LogicalPlan] {
     case alias: SubqueryAlias => nameOf(alias.child)
     case named: UnresolvedRelation => Some(named.multipartIdentifier)
     case named: UnresolvedTable => Some(named.multipartIdentifier)
+    case named: UnresolvedIdentifier => Some(named.nameParts)
+    case named: UnresolvedView => Some(named.multipartIdentifier)
+    case view: ResolvedPersistentView =>
+      Some(view.catalog.name +: view.identifier.asMultipartIdentifier)
+    case ResolvedIdentifier(catalog, name) => Some(catalog.name +: name.asMultipartIdentifier)
+    case relation: LogicalRelation => relation.catalogTable.map(_.identifier.nameParts)
     case relation: DataSourceV2Relation =>
       relation.identifier.map(name =>
         relation.catalog.map(_.name).toSeq ++ name.asMultipartIdentifier)
@@ -56,9 +82,30 @@ class RefuseViewWrites(creator: SparkSession) extends Rule[LogicalPlan] {
       Some(table.catalog.name +: table.identifier.asMultipartIdentifier)
     case _ => None
   }
+
+  /** Returns the table that a statement or a command of Delta writes, unless named by a path. */
+  private def targetOf(plan: LogicalPlan): Option[Seq[String]] = plan match {
+    case statement: UnaryNode =>
+      statement.child.productIterator.collectFirst { case table: LogicalPlan => table }
+        .flatMap(nameOf)
+    case command =>
+      command.productIterator
+        .collectFirst {
+          case Some(table: CatalogTable) => Some(table)
+          case table: V2TableWithV1Fallback => Try(table.v1Table).toOption
+        }
+        .flatten
+        .map(_.identifier.nameParts)
+  }
 }
 
 object RefuseViewWrites {
+
+  /** The statements of Delta's parser and API, by the class of their plan. Spark 4.3 has no Delta. */
+  private val DeltaStatements = Map(
+    "RestoreTableStatement" -> "RESTORE",
+    "RestoreTableCommand" -> "RESTORE",
+    "MergeIntoCommand" -> "MERGE")
 
   /** The setting of sessions that write views. */
   val Allowed = "spark.sql.changelog.views.writes"

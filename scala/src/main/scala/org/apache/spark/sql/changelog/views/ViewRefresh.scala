@@ -233,6 +233,7 @@ class ViewRefresh(session: SparkSession, view: MaterializedView, query: ViewQuer
   def start(): StreamingQuery = {
     if (!query.isStreaming) throw query.notIncremental(view.sql)
     checkSchema()
+    checkWriters()
     if (history.lastSuccess.nonEmpty && hasNoCheckpoint)
       throw analysis("CHANGELOG_VIEW_NOT_BEGUN", "view" -> view.name)
     RunningViews.active(view).getOrElse {
