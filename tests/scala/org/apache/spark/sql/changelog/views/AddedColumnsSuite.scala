@@ -124,7 +124,9 @@ class AddedColumnsSuite
   }
 
   test("a column among the others, or of another type, is another column of a table of files") {
-    Seq("id INT, note STRING, customer INT, amount INT", "id BIGINT, customer INT, amount INT, note INT")
+    Seq(
+      "id INT, note STRING, customer INT, amount INT",
+      "id BIGINT, customer INT, amount INT, note INT")
       .foreach { columns =>
         val folder = QuickFileSystem.temporaryDirectory().getPath
         def make(columns: String) =
@@ -155,8 +157,9 @@ class AddedColumnsSuite
       insert(2)
       Seq("v" -> query, "w" -> counts).foreach { case (view, query) =>
         run(s"REFRESH MATERIALIZED VIEW $view INCREMENTAL STRICT")
-        assert(run(s"SELECT to_json(struct(*)) FROM $view ORDER BY 1") ==
-          run(s"SELECT to_json(struct(*)) FROM ($query) ORDER BY 1"))
+        assert(
+          run(s"SELECT to_json(struct(*)) FROM $view ORDER BY 1") ==
+            run(s"SELECT to_json(struct(*)) FROM ($query) ORDER BY 1"))
         assert(run(s"VERIFY MATERIALIZED VIEW $view").isEmpty)
       }
       run(s"CREATE MATERIALIZED VIEW x USING $format AS SELECT id, m['x'].a AS a, l, s FROM v")
@@ -196,7 +199,8 @@ class AddedColumnsSuite
       run(s"CREATE MATERIALIZED VIEW w USING $provider AS $counts")
       run("INSERT INTO orders VALUES (4, 2, 1)")
       Seq("v", "w").foreach(view => run(s"REFRESH MATERIALIZED VIEW $view"))
-      run(s"ALTER MATERIALIZED VIEW v AS ${sums.replace("AS total", "AS total, max(id) AS last")}")
+      run(
+        s"ALTER MATERIALIZED VIEW v AS ${sums.replace("AS total", "AS total, max(id) AS last")}")
       run("INSERT INTO orders VALUES (5, 3, 1)")
       Seq("v", "w").foreach(view => run(s"REFRESH MATERIALIZED VIEW $view INCREMENTAL STRICT"))
       assert(RowMultiset.of(run("SELECT * FROM w")) == RowMultiset.of(run(counts)))

@@ -41,7 +41,8 @@ class AutoCdcPropertySuite extends SeedSuite(numSeeds = 3) with ViewSession {
          |${if (truncates) "APPLY AS TRUNCATE WHEN emptied" else ""}
          |SEQUENCE BY n COLUMNS $columns STORED AS SCD TYPE $scdType""".stripMargin
     val types = if (truncates) Seq(1) else Seq(1, 2)
-    run("CREATE TABLE feed (k INT, a STRING, b INT, n INT, gone BOOLEAN, emptied BOOLEAN) USING parquet")
+    run(
+      "CREATE TABLE feed (k INT, a STRING, b INT, n INT, gone BOOLEAN, emptied BOOLEAN) USING parquet")
     try {
       val all = batches(random, truncates)
       for (number <- all.indices) {

@@ -3,10 +3,9 @@
 
 package org.apache.spark.sql.changelog.views
 
+import io.delta.tables.DeltaTable
 import org.scalatest.BeforeAndAfterEach
 import org.scalatest.funsuite.AnyFunSuite
-
-import io.delta.tables.DeltaTable
 
 import org.apache.spark.sql.SaveMode
 import org.apache.spark.sql.functions.{col, lit}
@@ -62,11 +61,14 @@ class ReadOnlyViewSuite
   }
 
   test("replacing, restoring and streaming into a view are refused") {
-    refused("CREATE OR REPLACE TABLE")(run("CREATE OR REPLACE TABLE v USING delta AS SELECT 1 AS id"))
-    refused("CREATE OR REPLACE TABLE")(run("CREATE OR REPLACE TABLE default.v (id INT) USING delta"))
+    refused("CREATE OR REPLACE TABLE")(
+      run("CREATE OR REPLACE TABLE v USING delta AS SELECT 1 AS id"))
+    refused("CREATE OR REPLACE TABLE")(
+      run("CREATE OR REPLACE TABLE default.v (id INT) USING delta"))
     refused("CREATE OR REPLACE TABLE")(
       spark.range(3).write.format("delta").mode(SaveMode.Overwrite).saveAsTable("v"))
-    refused("CREATE OR REPLACE TABLE")(spark.range(3).writeTo("v").using("delta").createOrReplace())
+    refused("CREATE OR REPLACE TABLE")(
+      spark.range(3).writeTo("v").using("delta").createOrReplace())
     refused("RESTORE")(run("RESTORE TABLE v TO VERSION AS OF 0"))
     val checkpoint = java.nio.file.Files.createTempDirectory("stream").toString
     refused("a streaming query")(

@@ -164,7 +164,8 @@ class KafkaSinkSuite extends AnyFunSuite with KafkaTopics with ErrorChecks {
   private def avro(topic: String, format: String): Map[String, String] =
     broker ++ Map("topic" -> topic, "value.format" -> format, "schemaRegistry" -> registry.url)
 
-  test("from_upsert_kafka and from_debezium read Avro as the same table, also what was sent twice") {
+  test(
+    "from_upsert_kafka and from_debezium read Avro as the same table, also what was sent twice") {
     val values =
       "count(*) AS n, sum(fare) AS total, cast(sum(fare) AS DECIMAL(12,2)) AS exact, max(array(fare)) AS l, " +
         "max(struct(fare, id)) AS s, timestamp_seconds(max(fare)) AS at, date_from_unix_date(max(fare)) AS day"

@@ -47,9 +47,11 @@ class RefuseViewWrites(creator: SparkSession) extends Rule[LogicalPlan] {
       case stream: WriteToStreamStatement =>
         refuse(
           "a streaming query",
-          stream.catalogTable.map(_.identifier.nameParts).orElse(stream.catalogAndIdent.map {
-            case (catalog, name) => catalog.name +: name.asMultipartIdentifier
-          }))
+          stream.catalogTable
+            .map(_.identifier.nameParts)
+            .orElse(stream.catalogAndIdent.map { case (catalog, name) =>
+              catalog.name +: name.asMultipartIdentifier
+            }))
       case other =>
         DeltaStatements.get(other.getClass.getSimpleName).foreach(refuse(_, targetOf(other)))
     }
@@ -86,7 +88,8 @@ class RefuseViewWrites(creator: SparkSession) extends Rule[LogicalPlan] {
   /** Returns the table that a statement or a command of Delta writes, unless named by a path. */
   private def targetOf(plan: LogicalPlan): Option[Seq[String]] = plan match {
     case statement: UnaryNode =>
-      statement.child.productIterator.collectFirst { case table: LogicalPlan => table }
+      statement.child.productIterator
+        .collectFirst { case table: LogicalPlan => table }
         .flatMap(nameOf)
     case command =>
       command.productIterator

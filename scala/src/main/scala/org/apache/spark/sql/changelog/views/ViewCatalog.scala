@@ -133,11 +133,11 @@ class ViewCatalog(session: SparkSession) extends LookupCatalog {
     } catch {
       case NonFatal(error) if isView =>
         val reason = RefreshError(session, error)
-        throw analysis(Unreadable, error, "view" -> name, "reason" -> reason)
+        throw analysis("CHANGELOG_VIEW_UNREADABLE", error, "view" -> name, "reason" -> reason)
     }
 
   private def isUnreadable(error: Throwable): Boolean = error match {
-    case known: SparkThrowable => known.getCondition == Unreadable
+    case known: SparkThrowable => known.getCondition == "CHANGELOG_VIEW_UNREADABLE"
     case _ => false
   }
 
@@ -225,12 +225,6 @@ class ViewCatalog(session: SparkSession) extends LookupCatalog {
       }
     }
   }
-}
-
-object ViewCatalog {
-
-  /** The condition of a view whose record cannot be read. */
-  private val Unreadable = "CHANGELOG_VIEW_UNREADABLE"
 }
 
 /**

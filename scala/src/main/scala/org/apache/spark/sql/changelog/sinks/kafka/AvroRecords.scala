@@ -53,7 +53,8 @@ private[kafka] class AvroRecords(url: String, password: Option[String], topic: S
   def ofEvents(event: Expression): Expression = {
     val fields = event.dataType.asInstanceOf[StructType]
     val row = record("value", fields("after").dataType.asInstanceOf[StructType])
-    def image(name: String) = new Schema.Field(name, optional(row), null, JsonProperties.NULL_VALUE)
+    def image(name: String) =
+      new Schema.Field(name, optional(row), null, JsonProperties.NULL_VALUE)
     val op = new Schema.Field("op", Schema.create(Schema.Type.STRING), null, null: Object)
     val envelope = Schema.createRecord("Envelope", null, namespace, false)
     envelope.setFields(java.util.List.of(image("before"), image("after"), op))

@@ -37,7 +37,8 @@ import org.apache.spark.sql.changelog.sources.records.RegistryClient
  * therefore still correct. Consumers that count records can deduplicate by the header
  * [[KafkaSink.BatchHeader]]. With `delivery` `exactly-once`, [[KafkaTransactions]] write each batch.
  */
-class KafkaSink(session: SparkSession, options: SinkOptions) extends ChangelogSink(options.format) {
+class KafkaSink(session: SparkSession, options: SinkOptions)
+    extends ChangelogSink(options.format) {
   import KafkaSink._
 
   options.refuseMistyped(Seq("topic", ValueFormat, Registry, "numPartitions", Delivery))

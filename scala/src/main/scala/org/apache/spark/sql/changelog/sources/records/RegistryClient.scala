@@ -73,8 +73,9 @@ private[changelog] object RegistryClient {
     .build()
 
   /** Returns the mistake in an address, if any: the text to show for it. An address takes no password. */
-  def mistakeIn(url: String): Option[String] = Try(URI.create(url)).filter(_.getHost != null) match {
-    case parsed if parsed.isFailure => Some(s"'$url'")
-    case parsed => Option(parsed.get.getUserInfo).map(_ => "an address with a password")
-  }
+  def mistakeIn(url: String): Option[String] =
+    Try(URI.create(url)).filter(_.getHost != null) match {
+      case parsed if parsed.isFailure => Some(s"'$url'")
+      case parsed => Option(parsed.get.getUserInfo).map(_ => "an address with a password")
+    }
 }
