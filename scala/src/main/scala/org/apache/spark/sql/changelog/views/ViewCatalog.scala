@@ -31,7 +31,6 @@ import org.apache.spark.sql.changelog.views.history.RefreshError
 
 /** ViewCatalog: finds views among the tables of the session catalog and of other catalogs. */
 class ViewCatalog(session: SparkSession) extends LookupCatalog {
-  import ViewCatalog._
 
   override protected val catalogManager: CatalogManager = session.sessionState.catalogManager
   private val catalog = session.sessionState.catalog
