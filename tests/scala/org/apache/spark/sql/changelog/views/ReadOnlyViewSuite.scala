@@ -8,7 +8,7 @@ import org.scalatest.BeforeAndAfterEach
 import org.scalatest.funsuite.AnyFunSuite
 
 import org.apache.spark.sql.SaveMode
-import org.apache.spark.sql.functions.{col, lit}
+import org.apache.spark.sql.functions.lit
 
 import org.apache.spark.sql.changelog.testing._
 
@@ -86,13 +86,6 @@ class ReadOnlyViewSuite
     val table = DeltaTable.forName(spark, "v")
     refused("DELETE")(table.delete("id = 1"))
     refused("UPDATE")(table.update(Map("s" -> lit(0))))
-    refused("MERGE")(
-      table
-        .as("a")
-        .merge(spark.table("t").as("b"), col("a.id") === col("b.id"))
-        .whenMatched()
-        .delete()
-        .execute())
     refused("RESTORE")(table.restoreToVersion(0))
     check()
   }

@@ -84,6 +84,9 @@ trait ViewFenceTests extends EffectTest {
     ()
   }
 
+  /** Of how many effects of a statement a commit draws one. */
+  protected def oneIn: Int = 3
+
   /** The effects of a statement. */
   private def effectsOf(statement: String): Seq[Effect] = {
     val found = mutable.Buffer.empty[Effect]
@@ -157,7 +160,7 @@ trait ViewFenceTests extends EffectTest {
     val effects = effectsOf(create)
     assert(effects.nonEmpty)
     run(s"DROP MATERIALIZED VIEW $name")
-    Share.of(effects.filterNot(_.isChecked), 3).foreach { effect =>
+    Share.of(effects.filterNot(_.isChecked), oneIn).foreach { effect =>
       withClue(s"at $effect of $effects: ")(holdUp(create, effect, act))
       run(s"DROP MATERIALIZED VIEW $name")
     }
@@ -188,7 +191,7 @@ trait ViewFenceTests extends EffectTest {
       }
       assert(effects.nonEmpty)
       (name +: renamed.toSeq).foreach(name => run(s"DROP MATERIALIZED VIEW IF EXISTS $name"))
-      Share.of(effects, 3).foreach { effect =>
+      Share.of(effects, oneIn).foreach { effect =>
         make()
         withClue(s"at $effect of $effects: ")(holdUp(statement, effect))
         run(s"DROP MATERIALIZED VIEW $name")

@@ -7,6 +7,8 @@ package org.apache.spark.sql.changelog.views
 class IcebergFenceSuite extends ViewFenceTests with IcebergSession {
   override protected def formats: Seq[String] = Seq("iceberg")
   override protected def name: String = "ice.db.v"
+  // a round takes half a minute
+  override protected def oneIn: Int = 12
   // Iceberg's catalog of folders renames no table.
   override protected def renamed: Option[String] = None
 }
