@@ -48,7 +48,7 @@ object EquiJoin {
       else if (a.references.subsetOf(right) && b.references.subsetOf(left)) Some(b -> a)
       else None
 
-    val conjuncts = join.condition.toSeq.flatMap(conjunctsOf)
+    val conjuncts = nullSafe(join.condition.toSeq.flatMap(conjunctsOf))
     val (pairs, rest) = conjuncts.partitionMap {
       case e @ EqualTo(a, b) => pair(a, b).map(_ -> false).toLeft(e)
       case e @ EqualNullSafe(a, b) => pair(a, b).map(_ -> true).toLeft(e)
@@ -67,6 +67,33 @@ object EquiJoin {
 
   /** Returns the column behind a part of a join key, whatever the form of the comparison. */
   def columnOf(part: Expression): Option[Attribute] = ProjectKeys.carriedColumn(plain(part))
+
+  /**
+   * Restores `a <=> b` where Spark has split it. Spark splits each such comparison of a join that also compares floating
+   * point numbers.
+   *
+   * {{{
+   *   coalesce(a, 0) = coalesce(b, 0) AND isnull(a) = isnull(b)    =>    a <=> b
+   * }}}
+   */
+  private def nullSafe(conjuncts: Seq[Expression]): Seq[Expression] = {
+    val nulls = conjuncts.collect { case nulls @ EqualTo(_: IsNull, _: IsNull) => nulls }
+    val restored = for {
+      values @ EqualTo(x, y) <- conjuncts
+      Coalesce(Seq(a, default: Literal)) <- Seq(plain(x))
+      Coalesce(Seq(b, `default`)) <- Seq(plain(y))
+      isNull <- nulls.find(_.semanticEquals(EqualTo(IsNull(a), IsNull(b))))
+    } yield (values, isNull, EqualNullSafe(withoutDefault(x), withoutDefault(y)))
+    conjuncts.diff(restored.map(_._2)).map { conjunct =>
+      restored.collectFirst { case (`conjunct`, _, nullSafe) => nullSafe }.getOrElse(conjunct)
+    }
+  }
+
+  /** Removes the value for NULL, below collation keys and normalization. */
+  private def withoutDefault(value: Expression): Expression = value match {
+    case Coalesce(Seq(child, _: Literal)) => child
+    case other => other.mapChildren(withoutDefault)
+  }
 
   /**
    * Sorts pairs by the columns of their left sides. The order is part of the state's key, and

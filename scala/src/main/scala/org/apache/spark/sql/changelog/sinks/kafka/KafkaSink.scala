@@ -69,9 +69,11 @@ class KafkaSink(session: SparkSession, options: SinkOptions)
       throw options.invalid("numPartitions", s"no number is expected with $Delivery $ExactlyOnce")
     case _ => throw options.invalid(Delivery, s"$AtLeastOnce or $ExactlyOnce is expected")
   }
-  private val forKafka = options.all.filter { case (name, _) =>
-    name.toLowerCase.startsWith("kafka.")
-  } + ("topic" -> topic)
+  private val ofClient = options.all.collect {
+    case (name, value) if name.toLowerCase.startsWith("kafka.") => name.drop(6) -> value
+  }
+  private val forKafka =
+    ofClient.map { case (name, value) => s"kafka.$name" -> value } + ("topic" -> topic)
 
   private val servers = forKafka.collectFirst {
     case (name, value) if name.equalsIgnoreCase(KafkaBrokers.ServersOption) => value
@@ -86,11 +88,7 @@ class KafkaSink(session: SparkSession, options: SinkOptions)
     }
   }
 
-  private lazy val transactions = new KafkaTransactions(
-    topic,
-    forKafka.collect {
-      case (name, value) if name.toLowerCase.startsWith("kafka.") => name.drop(6) -> value
-    })
+  private lazy val transactions = new KafkaTransactions(topic, ofClient)
 
   override protected def targetName: String = topic
 
