@@ -110,6 +110,13 @@ prepare_tools() {
   echo "$cache/$1/bin"
 }
 
+# Names the share of the tests after the last commit with a change to the engine or the Python package.
+set_share() {
+  local commit
+  commit=$(git log -1 --format=%h -- scala/src/main python/spark_changelog 2> /dev/null || true)
+  export CHANGELOG_TEST_SHARE=${CHANGELOG_TEST_SHARE:-$commit}
+}
+
 # Prints the top-level types in a file of the engine.
 types_in() {
   case $1 in scala/src/main/*) sed -nE 's/^([a-z]+(\[[a-z]+\])? )*(class|trait|object) (\w+).*/\4/p' "$1" 2> /dev/null | sort -u ;; esac

@@ -18,8 +18,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 LONGEST_MESSAGE = 1500
-# A suite of this many seconds runs every test. A suite of four times as many runs half its tests.
-UNIT = 3.0
+# A suite of s seconds runs one test in s to this power: of 60 seconds a twelfth, of 10 minutes one in 47.
+SHARE_POWER = 0.6
 
 
 def outcome(case: ElementTree.Element) -> str:
@@ -54,7 +54,7 @@ def keep_seconds(file: Path, reports: list[Path]) -> None:
     slow = sorted((-seconds, name) for name, seconds in known.items() if seconds >= 1)
     file.write_text(
         "".join(
-            f"{name}\t{-seconds:.1f}\t{max(1, math.ceil(math.sqrt(-seconds / UNIT)))}\n"
+            f"{name}\t{-seconds:.1f}\t{max(1, math.ceil((-seconds) ** SHARE_POWER))}\n"
             for seconds, name in slow
         )
     )

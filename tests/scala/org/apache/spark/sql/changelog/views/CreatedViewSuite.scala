@@ -56,7 +56,7 @@ class CreatedViewSuite extends AnyFunSuite with ViewSession with BeforeAndAfterE
       TBLPROPERTIES ('changelog.refreshPolicy' = '$policy') AS $query"""
       val (_, all) = EndingFileSystem.within(Int.MaxValue)(run(create))
       run("DROP MATERIALIZED VIEW v")
-      val points = if (Share.isAll) 40 else 4
+      val points = if (Share.isAll) 40 else 2
       for (most <- all * 2 / 5 until all by math.max(1, all * 3 / 5 / points))
         withClue(s"ended after $most of $all changes: ") {
           // an ended process removes nothing
