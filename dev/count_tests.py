@@ -18,7 +18,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 LONGEST_MESSAGE = 1500
-# A suite of s seconds runs one test in s to this power: a suite of 60 seconds a twelfth of its tests.
+# A suite of s seconds runs one test in s to this power: a twelfth of a minute's tests.
 SHARE_POWER = 0.6
 
 
