@@ -40,7 +40,7 @@ from spark_changelog.records import (
 )
 from spark_changelog.run import run
 from spark_changelog.session import configure
-from spark_changelog.sinks import Batch, sink
+from spark_changelog.sinks import Batch, sink, statement_set
 from spark_changelog.views import auto_cdc, refresh, verify
 
 __version__: str = version("spark-changelog")
@@ -73,6 +73,7 @@ __all__ = [
     "run",
     "savepoints",
     "sink",
+    "statement_set",
     "swap",
     "to_changelog",
     "verify",

@@ -5,19 +5,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, Literal
 
 from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from spark_changelog._active import given_or_active
 from spark_changelog._arguments import checked
 
 DELETED = "_changelog_deleted"
 COUNT = "_changelog_count"
+_SINK = "_changelog_sink"
+_CHANGE_TYPE = "_change_type"
 
 
 @dataclass(frozen=True)
@@ -123,6 +127,75 @@ def sink(
         return write
 
     return register
+
+
+@checked
+def statement_set(queries: Mapping[str, DataFrame]) -> DataFrame:
+    """Combine queries with different sinks into one streaming query.
+
+    The queries advance together: each batch of the streaming query has the changes of every
+    query, and reads the same version of the inputs. `changelog-fanout` writes the changes of each
+    query to the sink of the query's name.
+
+    Parameters
+    ----------
+    queries : mapping of str to DataFrame
+        The results of `to_changelog`, with the change type in ``_change_type``, by the names of
+        their sinks. A query is checked by its own sink.
+
+    Returns
+    -------
+    DataFrame
+        Columns: ``_changelog_sink``, a struct per query with the query's row, and
+        ``_change_type``.
+
+    Raises
+    ------
+    ValueError
+        If there is no query, or a query has no column ``_change_type``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from spark_changelog import to_changelog
+    >>> rides = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 3).load()
+    >>> both = statement_set(
+    ...     {
+    ...         "numbers": to_changelog(rides.select("value")),
+    ...         "total": to_changelog(rides.groupBy().count()),
+    ...     }
+    ... )
+    >>> writer = both.writeStream.format("changelog-fanout").option("sinks", "numbers, total")
+    >>> for name in ["numbers", "total"]:
+    ...     writer = writer.option(f"{name}.format", "changelog-memory")
+    ...     writer = writer.option(f"{name}.queryName", f"kept_{name}")
+    >>> writer = writer.option("checkpointLocation", tempfile.mkdtemp())
+    >>> writer.trigger(availableNow=True).start().awaitTermination()
+    >>> spark.table("kept_numbers").count() == spark.table("kept_total").first()[0]
+    True
+    """
+    if not queries:
+        raise ValueError("queries is empty; at least one query with a name is expected")
+
+    def part(own: str) -> DataFrame:
+        query = queries[own]
+        if _CHANGE_TYPE not in query.columns:
+            raise ValueError(
+                f"query {own} has the columns {query.columns}, but {_CHANGE_TYPE} is expected; "
+                "call to_changelog without change_type"
+            )
+        row = F.struct(*[query[f"`{name}`"] for name in query.columns if name != _CHANGE_TYPE])
+        columns = [
+            (row if name == own else F.lit(None).cast(_row_type(other))).alias(name)
+            for name, other in queries.items()
+        ]
+        return query.select(F.lit(own).alias(_SINK), *columns, _CHANGE_TYPE)
+
+    return reduce(DataFrame.unionByName, map(part, queries))
+
+
+def _row_type(query: DataFrame) -> StructType:
+    return StructType([field for field in query.schema if field.name != _CHANGE_TYPE])
 
 
 class _Function:

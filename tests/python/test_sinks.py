@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 
 import spark_changelog
 from processes import ROOT
-from spark_changelog import Batch, from_changelog, sink, to_changelog
+from spark_changelog import Batch, from_changelog, sink, statement_set, to_changelog
 
 BATCHES = [
     """{"op": "+I", "id": 1, "city": "Oslo", "fare": 5}
@@ -166,3 +166,53 @@ def test_the_source_of_the_page(spark: SparkSession, tmp_path: Path) -> None:
     assert {tuple(row) for row in spark.sql("SELECT meter, reading FROM meters").collect()} == {
         (1, 6)
     }
+
+
+def test_queries_of_a_statement_set_have_their_own_sinks(
+    spark: SparkSession, tmp_path: Path, rides: DataFrame
+) -> None:
+    address = f"jdbc:derby:{tmp_path}/database;create=true"
+    queries = {
+        "totals": to_changelog(totals(rides), mode="upsert"),
+        "fares": to_changelog(rides.select("id", F.col("fare").alias("a fare"))),
+        "rides": to_changelog(rides.groupBy().count(), mode="retract"),
+    }
+    options = {"sinks": "rides, totals, fares"}
+    for name in queries:
+        options |= {f"{name}.format": "changelog-jdbc", f"{name}.url": address}
+        options |= {f"{name}.dbtable": name, f"{name}.createTable": "true"}
+    for _ in range(2):  # and again, from the checkpoint
+        write(statement_set(queries), "changelog-fanout", tmp_path / "checkpoint", **options)
+
+    def kept(name: str) -> set[tuple[object, ...]]:
+        table = spark.read.format("jdbc").option("url", address).option("dbtable", name).load()
+        return set(map(tuple, table.collect()))
+
+    assert kept("totals") == {("Rome", 12), (None, 2)}
+    assert kept("fares") == {(1, 5), (2, 7), (4, 2)}
+    assert kept("rides") == {(3,)}
+
+
+def test_each_query_of_a_statement_set_is_checked_by_its_sink(
+    tmp_path: Path, rides: DataFrame
+) -> None:
+    queries = {
+        "totals": to_changelog(totals(rides)),
+        "cities": to_changelog(rides.select("city")),
+    }
+    options = {"sinks": "totals", "totals.format": "changelog-memory", "totals.queryName": "kept"}
+    with pytest.raises(AnalysisException, match=r"SINK_OPTION_INVALID.*cities, totals"):
+        write(statement_set(queries), "changelog-fanout", tmp_path / "c", **options)
+    options |= {"sinks": "cities, totals"}
+    address = f"jdbc:derby:{tmp_path}/database;create=true"
+    options |= {
+        "cities.format": "changelog-jdbc",
+        "cities.url": address,
+        "cities.dbtable": "cities",
+    }
+    with pytest.raises(AnalysisException, match=r"SINK_NEEDS_APPEND"):
+        write(statement_set(queries), "changelog-fanout", tmp_path / "c", **options)
+    with pytest.raises(ValueError, match="_change_type"):
+        statement_set({"rides": rides})
+    with pytest.raises(ValueError, match="empty"):
+        statement_set({})

@@ -42,6 +42,9 @@ case class ChangelogBatch(
     nettedBy: Option[Seq[String]]) {
   import ChangelogBatch._
 
+  /** Returns the batch for another sink. */
+  def of(sink: String): ChangelogBatch = copy(input = input.copy(sink = sink))
+
   /**
    * Returns one row per key. [[Before]] has the retracted row, if known. [[After]] has the row
    * after the batch, if the key still exists.

@@ -103,7 +103,7 @@ abstract class ChangelogSink(val format: String) extends Sink {
   }
 
   /** Accepts a query by its `output` columns and its `optimized` plan. */
-  final def accept(output: Seq[Attribute], optimized: LogicalPlan): SinkInput =
+  def accept(output: Seq[Attribute], optimized: LogicalPlan): SinkInput =
     accept(SinkInput(format, output, optimized))
 
   /** Records the properties of the query's changes before the first batch. */

@@ -105,9 +105,8 @@ class RefuseViewWrites(creator: SparkSession) extends Rule[LogicalPlan] {
 object RefuseViewWrites {
 
   /** The statements of Delta's parser and API, by the class of their plan. Spark 4.3 has no Delta. */
-  private val DeltaStatements = Map(
-    "RestoreTableStatement" -> "RESTORE",
-    "RestoreTableCommand" -> "RESTORE")
+  private val DeltaStatements =
+    Map("RestoreTableStatement" -> "RESTORE", "RestoreTableCommand" -> "RESTORE")
 
   /** The setting of sessions that write views. */
   val Allowed = "spark.sql.changelog.views.writes"
