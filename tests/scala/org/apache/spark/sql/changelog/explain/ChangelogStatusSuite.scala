@@ -29,6 +29,7 @@ class ChangelogStatusSuite extends AnyFunSuite with ChangelogSession with Eventu
   private val counts = s"SELECT city, count(*) AS n FROM $rides GROUP BY city"
 
   private def started(name: String, sql: String)(check: => Unit): Unit = {
+    raw // makes the table, in any test
     val query = spark
       .sql(s"SELECT * FROM to_changelog(TABLE($sql))")
       .writeStream
