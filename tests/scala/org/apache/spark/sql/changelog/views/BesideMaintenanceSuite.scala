@@ -22,7 +22,7 @@ class BesideMaintenanceSuite extends AnyFunSuite with ViewSession with BeforeAnd
   override def afterEach(): Unit = {
     WhileOptimized.never()
     run("DROP MATERIALIZED VIEW IF EXISTS v")
-    run("DROP TABLE orders")
+    run("DROP TABLE IF EXISTS orders")
   }
 
   private val statements = Seq("ALTER TABLE v SET TBLPROPERTIES ('note' = 'x')", "OPTIMIZE v")
