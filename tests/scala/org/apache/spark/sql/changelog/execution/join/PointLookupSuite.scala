@@ -64,9 +64,9 @@ class PointLookupSuite extends AnyFunSuite with ChangelogSession with AdaptiveSp
   private case class Finished(rows: RowMultiset, metrics: Map[String, Long])
 
   /** Runs a query over the batches. Without lookups, each batch reads the whole table. */
-  private def run(sql: String, looksUp: Boolean): Finished = {
+  private def run(sql: String, looksUp: Boolean, customers: String = "customers"): Finished = {
     val stream = new RawStream(spark, "orders", "id INT, customer INT, region STRING")
-    val table = if (looksUp) "lookup(TABLE(customers))" else "customers"
+    val table = if (looksUp) s"lookup(TABLE($customers))" else customers
     val name = s"found_${java.util.UUID.randomUUID().toString.replace("-", "")}"
     val query = spark
       .sql(s"SELECT * FROM to_changelog(TABLE(${sql.replace("TABLE", table)}), mode => 'append')")
@@ -124,6 +124,20 @@ class PointLookupSuite extends AnyFunSuite with ChangelogSession with AdaptiveSp
         "spark.sql.changelog.lookup.queriesPerTask" -> queries.toString) {
         assert(run(sql, looksUp = true).rows == expected)
       }
+  }
+
+  test("a table of a JDBC catalog is looked up like one of the JDBC source") {
+    val catalog = "spark.sql.catalog.shop"
+    withConf(
+      catalog -> "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog",
+      s"$catalog.url" -> url,
+      s"$catalog.driver" -> "org.h2.Driver") {
+      for (sql <- Share.of(queries, oneIn = 3)) {
+        val found = run(sql, looksUp = true, "shop.PUBLIC.CUSTOMERS")
+        assert(found.rows == run(sql, looksUp = false).rows, sql)
+        assert(found.metrics("numRowsRead") < numCustomers / 10, sql)
+      }
+    }
   }
 
   test("texts are searched as they are") {

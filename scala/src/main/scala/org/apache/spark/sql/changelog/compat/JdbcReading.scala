@@ -9,12 +9,13 @@ import java.sql.{
 }
 import java.util.regex.Pattern
 
+import scala.jdk.CollectionConverters._
 import scala.util.{Try, Using}
 
-import org.apache.spark.TaskContext
 import org.apache.spark.executor.InputMetrics
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.datasources.LogicalRelation
 import org.apache.spark.sql.execution.datasources.jdbc.{
   JDBCOptions, JDBCPartition, JDBCRelation, JdbcOptionsInWrite, JdbcUtils
@@ -24,6 +25,7 @@ import org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTable
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.jdbc.{JdbcDialect, JdbcDialects, JdbcType}
 import org.apache.spark.sql.types.{DataType, StructType}
+import org.apache.spark.{Partition, TaskContext}
 
 /** The table or query read by Spark's JDBC source. */
 final class JdbcReading private (options: JDBCOptions) extends Serializable {
@@ -132,6 +134,17 @@ object JdbcReading {
     case DataSourceV2Relation(table: JDBCTable, _, _, _, _, _) =>
       Some(new JdbcReading(table.jdbcOptions))
     case _ => None
+  }
+
+  /** Returns the table of a JDBC catalog as the relation of the JDBC source, with the same columns. */
+  def asSource(relation: LogicalPlan): LogicalPlan = relation match {
+    case DataSourceV2Relation(table: JDBCTable, output, _, _, options, _) =>
+      val all = table.jdbcOptions.parameters.originalMap ++ options.asCaseSensitiveMap().asScala
+      val whole = Array[Partition](JDBCPartition(null, 0))
+      val source =
+        JDBCRelation(table.schema, whole, new JDBCOptions(all))(SparkSession.active)
+      LogicalRelation(source).copy(output = output)
+    case other => other
   }
 
   /** Returns the parts of a table's name in the database's spelling; empty if the text is not a name. */

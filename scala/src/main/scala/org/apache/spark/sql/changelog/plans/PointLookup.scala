@@ -5,7 +5,7 @@ package org.apache.spark.sql.changelog.plans
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.planning.PhysicalOperation
-import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan, UnaryNode}
+import org.apache.spark.sql.catalyst.plans.logical.{Join, LeafNode, LogicalPlan, UnaryNode}
 import org.apache.spark.sql.catalyst.plans.{Inner, JoinType, LeftAnti, LeftOuter, LeftSemi}
 import org.apache.spark.sql.catalyst.types.DataTypeUtils
 import org.apache.spark.sql.execution.datasources.LogicalRelation
@@ -73,12 +73,15 @@ object PointLookup {
   private val Mark = "changelog_point_lookup"
 
   /** Marks the database tables of a `lookup`. */
-  def mark(plan: LogicalPlan): LogicalPlan = plan.transform {
-    case relation: LogicalRelation if JdbcReading.of(relation).nonEmpty =>
-      relation.copy(output = relation.output.map { column =>
-        val metadata = new MetadataBuilder().withMetadata(column.metadata)
-        column.withMetadata(metadata.putBoolean(Mark, value = true).build())
-      })
+  def mark(plan: LogicalPlan): LogicalPlan = plan.transform { case leaf: LeafNode =>
+    JdbcReading.asSource(leaf) match {
+      case relation: LogicalRelation if JdbcReading.of(relation).nonEmpty =>
+        relation.copy(output = relation.output.map { column =>
+          val metadata = new MetadataBuilder().withMetadata(column.metadata)
+          column.withMetadata(metadata.putBoolean(Mark, value = true).build())
+        })
+      case _ => leaf
+    }
   }
 
   private def isMarked(plan: LogicalPlan): Boolean = plan.output.exists(_.metadata.contains(Mark))
