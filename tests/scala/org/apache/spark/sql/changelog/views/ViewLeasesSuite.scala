@@ -14,6 +14,9 @@ import scala.concurrent.{Await, Future, blocking}
 import org.apache.commons.io.FileUtils
 import org.apache.hadoop.fs.Path
 
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.delta.DeltaLog
+
 import org.apache.spark.sql.changelog.checkpoint.TextFile
 import org.apache.spark.sql.changelog.testing.{RowMultiset, Share}
 
@@ -102,6 +105,61 @@ class ViewLeasesSuite extends ViewTest {
       run("DROP MATERIALIZED VIEW v")
       run("DROP MATERIALIZED VIEW IF EXISTS w")
     }
+  }
+
+  /** Creates the empty table of a view, as a process does that has found the name free. */
+  private def createTable(session: SparkSession, made: MaterializedView): MaterializedView = {
+    val definition = made.definition.copy(generation = None, otherCheckpoint = None)
+    ViewStorage(session, made).create(made.copy(definition = definition))
+  }
+
+  test(
+    "of two statements that create a view at once, the later one leaves the table of the first") {
+    make()
+    hold()
+    val first = Future(blocking(run(s"CREATE MATERIALIZED VIEW v USING delta AS $query")))
+    assert(isHeld.await(180, TimeUnit.SECONDS), first.value)
+    val session = spark.cloneSession()
+    checkError("CHANGELOG_VIEW_EXISTS")(
+      createTable(session, new ViewCatalog(session).get(Seq("v"))))
+    released.countDown()
+    Await.result(first, 180.seconds)
+    assert(RowMultiset.of(run("SELECT * FROM v")) == RowMultiset.of(run(query)))
+  }
+
+  test("a table that is not in the catalog yet is waited for, as long as a lease lasts") {
+    make()
+    create(query)
+    val made = new ViewCatalog(spark).get(Seq("v"))
+    run("DROP MATERIALIZED VIEW v")
+    createTable(spark, made)
+    val (folder, aside) = (new File(warehouse, "v"), new File(warehouse, "aside"))
+    val catalog = spark.sessionState.catalog.externalCatalog
+    val table = catalog.getTable("default", "v")
+    // as of before the table is in the catalog
+    def forget(): Unit = {
+      FileUtils.moveDirectory(folder, aside)
+      catalog.dropTable("default", "v", ignoreIfNotExists = false, purge = false)
+      FileUtils.deleteQuietly(folder)
+      FileUtils.moveDirectory(aside, folder)
+      DeltaLog.clearCache()
+    }
+    forget()
+    val session = spark.cloneSession()
+    session.conf.set("spark.sql.changelog.views.lease", "60s")
+    val second = Future(blocking(createTable(session, made)))
+    Thread.sleep(1000)
+    assert(!second.isCompleted, second.value)
+    catalog.createTable(table, ignoreIfExists = false)
+    checkError("CHANGELOG_VIEW_EXISTS")(Await.result(second, 60.seconds))
+    run("REFRESH MATERIALIZED VIEW v")
+    assert(RowMultiset.of(run("SELECT * FROM v")) == RowMultiset.of(run(query)))
+    run("DROP MATERIALIZED VIEW v")
+    createTable(spark, made)
+    forget()
+    session.conf.set("spark.sql.changelog.views.lease", "100ms")
+    createTable(session, made)
+    ()
   }
 
   test("nobody waits for who could not give a view another name") {

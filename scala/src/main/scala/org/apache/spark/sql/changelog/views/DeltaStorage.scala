@@ -4,6 +4,7 @@
 package org.apache.spark.sql.changelog.views
 
 import java.io.FileNotFoundException
+import java.util.concurrent.TimeUnit
 
 import org.apache.hadoop.fs.Path
 
@@ -15,9 +16,11 @@ import org.apache.spark.sql.execution.command.DropTableCommand
 import org.apache.spark.sql.functions.{col, lit}
 import org.apache.spark.sql.types.StructType
 
+import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.connectors.delta.{
   Delta, DeltaCommits, DeltaConflicts, DeltaProperties
 }
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.sinks.table.{EmptyPartitions, TableSink}
 import org.apache.spark.sql.changelog.sinks.{SinkInput, SinkOptions}
 
@@ -41,7 +44,7 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
     val view = made.copy(definition = definition.copy(generation = Some(generation)))
     val layout = new DeltaLayout(view).check()
     val comment = definition.comment.map(text => s"COMMENT ${quoteLiteral(text)}").getOrElse("")
-    removeRemains(location)
+    removeRemains(view, location)
     session.sql(s"""
       CREATE TABLE ${view.sql} (${view.schema.toDDL}) USING delta $comment
       ${layout.sql}
@@ -52,8 +55,11 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
   /**
    * Deletes the empty table of a process that ended before the catalog or the table's log knew of the table. Also
    * deletes the lease left by a view dropped meanwhile. Delta would refuse to create a table over such remains.
+   *
+   * Another process may be creating the view, and the table may appear in the catalog until the time of a lease is
+   * over.
    */
-  private def removeRemains(location: Path): Unit = {
+  private def removeRemains(view: MaterializedView, location: Path): Unit = {
     val files = location.getFileSystem(session.sessionState.newHadoopConf())
     def names(folder: Path) = files.listStatus(folder).map(_.getPath.getName).toSeq
     val log = new Path(location, Delta.LogFolder)
@@ -66,7 +72,15 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
       val isRemains =
         if (isTable) isUntouchedView(location)
         else names(location).forall(_ == Delta.LogFolder)
-      if (isRemains) files.delete(location, true)
+      if (isRemains) {
+        val end = System.nanoTime() +
+          TimeUnit.MILLISECONDS.toNanos(
+            session.sessionState.conf.getConf(ChangelogConf.VIEW_LEASE))
+        def isMade = session.sessionState.catalog.tableExists(view.name)
+        while (!isMade && System.nanoTime() < end) Thread.sleep(PollMillis)
+        if (isMade) throw analysis("CHANGELOG_VIEW_EXISTS", "view" -> view.name)
+        files.delete(location, true)
+      }
     }
   }
 
@@ -360,4 +374,5 @@ object DeltaStorage {
   }
 
   private val Folder = "_changelog"
+  private val PollMillis = 50L
 }
