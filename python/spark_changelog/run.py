@@ -98,6 +98,7 @@ class _Runner:
         self._schedule = Schedule()
         self._known: set[str] = set()
         self._cycles: list[tuple[str, ...]] = []
+        self._unreadable: set[str] = set()
 
     def run(self, poll: float) -> None:
         self._report("started: refreshing views within their permitted lag")
@@ -134,8 +135,14 @@ class _Runner:
                 path = " reads ".join([*reversed(cycle), cycle[-1]])
                 self._report(f"{path}: not refreshed until the query of one of them is changed")
         self._cycles = self._schedule.cycles
+        unreadable = {view.name: view.failure for view in views if view.status == "UNREADABLE"}
+        for name in sorted(unreadable.keys() - self._unreadable):
+            reason = unreadable[name]
+            self._report(f"{name}: not refreshed, because the view can't be read: {reason}")
+            self._schedule.succeeded(name)
+        self._unreadable = set(unreadable)
         for name in sorted(self._known - {view.name for view in views}):
-            self._report(f"{name}: no longer refreshed, because it was dropped or can't be read")
+            self._report(f"{name}: no longer refreshed, because it was dropped")
             self._schedule.succeeded(name)
         self._known = {view.name for view, _ in ordered}
         return ordered

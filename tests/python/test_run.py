@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from threading import Barrier, Event, Thread
@@ -72,7 +73,21 @@ def test_cycles_and_views_that_are_gone_are_told_once(monkeypatch: pytest.Monkey
     views = [view("other", 60)]
     for _ in range(2):
         assert [view.name for view, _ in runner._listed()] == ["other"]
-    assert told[1:] == ["v: no longer refreshed, because it was dropped or can't be read"]
+    assert told[1:] == ["v: no longer refreshed, because it was dropped"]
+
+
+def test_views_that_cannot_be_read_are_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    runner = _Runner(None, None, None, Event(), told.append)  # type: ignore[arg-type]
+    lost = replace(view("lost", None), status="UNREADABLE", failure="its log is missing")
+    views = [lost, view("v", 60)]
+    monkeypatch.setattr(runner, "_views", lambda: views)
+    for _ in range(2):
+        assert [view.name for view, _ in runner._listed()] == ["v"]
+    assert told == ["lost: not refreshed, because the view can't be read: its log is missing"]
+    views = [view("lost", 60), replace(lost, name="v")]
+    assert [view.name for view, _ in runner._listed()] == ["lost"]
+    assert told[1:] == ["v: not refreshed, because the view can't be read: its log is missing"]
 
 
 def test_a_view_is_due_when_half_its_lag_has_passed() -> None:

@@ -10,7 +10,7 @@ import org.apache.spark.sql.delta.DeltaLog
 
 import org.apache.spark.sql.changelog.testing.RowMultiset
 
-/** A view whose record can't be read is no free name, and disturbs no other view. */
+/** A view whose record can't be read is no free name, is named, and disturbs no other view. */
 class UnreadableViewSuite extends EffectTest {
   override protected def provider: String = "delta"
 
@@ -53,7 +53,9 @@ class UnreadableViewSuite extends EffectTest {
       statements.foreach { statement =>
         withClue(s"$statement: ")(checkError("CHANGELOG_VIEW_UNREADABLE")(run(statement)))
       }
-      run("REFRESH MATERIALIZED VIEW w")
+      val told = checkError("CHANGELOG_VIEWS_NOT_REFRESHED", "skipped" -> "none")(
+        run("REFRESH MATERIALIZED VIEWS")).getMessageParameters.get("failed")
+      assert(told.startsWith("`spark_catalog`.`default`.`v` ([CHANGELOG_VIEW_UNREADABLE]"), told)
       assert(RowMultiset.of(run("SELECT * FROM w")) == RowMultiset.of(run(query)))
     } finally mend
     run("REFRESH MATERIALIZED VIEW v")

@@ -231,6 +231,30 @@ class SnapshotViewPipelineSuite extends ViewPipelineTests {
     } finally spark.sql("DROP VIEW between")
   }
 
+  test("views that read each other are named, and others are refreshed") {
+    create(totals)
+    spark.sql("CREATE VIEW between AS SELECT * FROM v")
+    try {
+      create("SELECT count(*) AS n FROM between", name = "second")
+      create("SELECT max(n) AS n FROM second", name = "a_third")
+      create("SELECT n + 1 AS n FROM a_third", name = "other")
+      spark.sql("CREATE OR REPLACE VIEW between AS SELECT n FROM a_third")
+      deliver("+I 1 Ada 30", "+I 2 Ben 20")
+      val error = checkError(
+        "CHANGELOG_VIEWS_NOT_REFRESHED",
+        "skipped" -> "`spark_catalog`.`default`.`other`")(run("REFRESH MATERIALIZED VIEWS"))
+      val failed = error.getMessageParameters.get("failed")
+      for (name <- Seq("second", "a_third"))
+        assert(failed.contains(s"`$name` ([CHANGELOG_VIEW_CYCLE]"), failed)
+      check(totals)
+      run("DROP MATERIALIZED VIEW second CASCADE")
+      assert(run("SHOW MATERIALIZED VIEWS").map(_.getString(1)) == Seq("v"))
+    } finally {
+      spark.sql("DROP VIEW between")
+      run("DROP MATERIALIZED VIEW IF EXISTS second CASCADE")
+    }
+  }
+
   test("a temporary view that came later is not what a view reads") {
     create(totals)
     create("SELECT count(*) AS n FROM v", name = "second")

@@ -187,13 +187,13 @@ class ViewCatalog(session: SparkSession) extends LookupCatalog {
     table.provider.exists(_.equalsIgnoreCase("delta"))
 
   /** Returns the views of all databases of the session catalog. Other catalogs may hold many tables. */
-  def listAll(): Seq[MaterializedView] = listAllWithErrors().flatMap(_.toOption)
+  def listAll(): Seq[MaterializedView] = listAllWithErrors().flatMap(_._2.toOption)
 
-  /** Returns the views of all databases of the session catalog, and the errors of unreadable views. */
-  def listAllWithErrors(): Seq[Try[MaterializedView]] =
+  /** Returns the views of all databases of the session catalog. An unreadable view comes with its error. */
+  def listAllWithErrors(): Seq[(TableIdentifier, Try[MaterializedView])] =
     catalog
       .listDatabases()
-      .flatMap(name => listWithErrors(Seq(SESSION_CATALOG_NAME, name), "*").map(_._2))
+      .flatMap(name => listWithErrors(Seq(SESSION_CATALOG_NAME, name), "*"))
 
   private def view(table: CatalogTable): Option[MaterializedView] =
     // A Hive catalog returns the comment separately from the properties.

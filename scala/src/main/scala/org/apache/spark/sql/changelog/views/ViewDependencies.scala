@@ -3,6 +3,7 @@
 
 package org.apache.spark.sql.changelog.views
 
+import scala.annotation.tailrec
 import scala.collection.mutable
 import scala.util.Try
 
@@ -50,12 +51,11 @@ class ViewDependencies(session: SparkSession) {
   /** Returns `some` views with their direct and indirect downstream views. */
   def withReaders(some: Seq[MaterializedView]): Seq[MaterializedView] = closure(some)(readersOf)
 
-  /** Returns the views, each after its upstream views. Rejects a cycle. */
+  /** Returns the views, each after its upstream views. The views of a cycle come in any order. */
   def ordered(some: Seq[MaterializedView]): Seq[MaterializedView] = {
     val done = mutable.LinkedHashMap.empty[TableIdentifier, MaterializedView]
     def visit(view: MaterializedView, path: Seq[MaterializedView]): Unit = {
-      if (path.contains(view)) throw cycle((path :+ view).map(_.name))
-      if (!done.contains(view.name)) {
+      if (!done.contains(view.name) && !path.contains(view)) {
         readBy(view).sortBy(_.sql).foreach(visit(_, path :+ view))
         done(view.name) = view
       }
@@ -63,6 +63,20 @@ class ViewDependencies(session: SparkSession) {
     some.sortBy(_.sql).foreach(visit(_, Nil))
     val asked = some.map(_.name).toSet
     done.values.filter(view => asked.contains(view.name)).toSeq
+  }
+
+  /** Returns the views that read themselves, directly or through other views, with the errors. */
+  def cycles(some: Seq[MaterializedView]): Map[TableIdentifier, Throwable] = {
+    @tailrec
+    def withUpstreamAmong(views: Seq[MaterializedView]): Seq[MaterializedView] = {
+      val names = views.map(_.name).toSet
+      val left = views.filter(readBy(_).exists(view => names(view.name)))
+      if (left.size == views.size) left else withUpstreamAmong(left)
+    }
+    // Most pipelines have no cycle, and nothing is left.
+    withUpstreamAmong(withUpstream(some)).flatMap { view =>
+      Try(checkNoCycle(view.name, view.definition)).failed.toOption.map(view.name -> _)
+    }.toMap
   }
 
   /** Rejects a definition by which a view would read itself, directly or through other views. */

@@ -21,8 +21,8 @@ import org.apache.spark.sql.changelog.views.history.RefreshRecord
 
 /**
  * ViewPipeline: refreshes views, each after its upstream views. Views that do not read each other are refreshed side by
- * side. If a view fails, the downstream views stay unchanged, and the remaining views are refreshed. The views read a
- * common source table at the same version.
+ * side. If a view fails, the downstream views stay unchanged, and the remaining views are refreshed. Views that read each
+ * other in a cycle fail. The views read a common source table at the same version.
  */
 class ViewPipeline(session: SparkSession, dependencies: ViewDependencies) {
   import ViewPipeline._
@@ -30,10 +30,14 @@ class ViewPipeline(session: SparkSession, dependencies: ViewDependencies) {
   /** Refreshes the views, and returns the outcomes in the order of the dependencies. */
   def refresh(views: Seq[MaterializedView]): Seq[RefreshedView] = SharedVersions.within(session) {
     val ordered = dependencies.ordered(views)
+    val cyclic = dependencies.cycles(views)
+    val (failed, acyclic) = ordered.partitionMap { view =>
+      cyclic.get(view.name).map(RefreshedView.failed(view.name, _)).toLeft(view)
+    }
     val numThreads = session.sessionState.conf.getConf(ChangelogConf.VIEW_REFRESH_THREADS)
     val threads = ThreadUtils.newDaemonFixedThreadPool(numThreads, "refresh-views")
     val outcomes =
-      try sideBySide(ordered, threads)
+      try sideBySide(acyclic, failed.map(view => view.name -> view).toMap, threads)
       finally {
         // If the statement is canceled, the running refreshes stop their queries before the statement ends.
         threads.shutdownNow()
@@ -42,7 +46,11 @@ class ViewPipeline(session: SparkSession, dependencies: ViewDependencies) {
     ordered.map(view => outcomes(view.name))
   }
 
-  private def sideBySide(views: Seq[MaterializedView], threads: ExecutorService): Outcomes = {
+  /** Refreshes the views, and adds the outcomes to the outcomes of other views. */
+  private def sideBySide(
+      views: Seq[MaterializedView],
+      others: Outcomes,
+      threads: ExecutorService): Outcomes = {
     val upstream = views.map(view => view.name -> dependencies.readBy(view).map(_.name)).toMap
     val ended = new LinkedBlockingQueue[Either[Throwable, RefreshedView]]
 
@@ -50,7 +58,7 @@ class ViewPipeline(session: SparkSession, dependencies: ViewDependencies) {
       val isBlocked = upstream(view.name).flatMap(before.get).exists(isBehind)
       SQLExecution
         .withThreadLocalCaptured(session, threads) {
-          if (isBlocked) RefreshedView(view, RefreshedView.Skipped) else refresh(view)
+          if (isBlocked) RefreshedView(view.name, RefreshedView.Skipped) else refresh(view)
         }
         .whenComplete((outcome, error) => ended.put(Option(error).toLeft(outcome)))
       ()
@@ -64,27 +72,26 @@ class ViewPipeline(session: SparkSession, dependencies: ViewDependencies) {
       if (unfinished.isEmpty) outcomes
       else {
         val outcome = ended.take().fold(error => throw error.getCause, identity)
-        continue(blocked, outcomes + (outcome.view.name -> outcome))
+        continue(blocked, outcomes + (outcome.name -> outcome))
       }
     }
-    continue(views, Map.empty)
+    continue(views, others)
   }
 
   private def refresh(view: MaterializedView): RefreshedView =
-    if (RunningViews.active(view).nonEmpty) RefreshedView(view, RefreshedView.Running)
+    if (RunningViews.active(view).nonEmpty) RefreshedView(view.name, RefreshedView.Running)
     else
       try {
         // The definition may have changed during the refresh of earlier views.
         ViewLeases(session, view.name.nameParts) { now =>
           new ViewRefresh(session, now).refresh(asked = None)
           val record = RefreshHistory.ofView(session, now).last
-          RefreshedView(view, RefreshedView.Refreshed, record)
+          RefreshedView(view.name, RefreshedView.Refreshed, record)
         }
       } catch {
         case error: SparkThrowable if error.getCondition == ViewLease.RunningElsewhere =>
-          RefreshedView(view, RefreshedView.Running)
-        case NonFatal(error) =>
-          RefreshedView(view, RefreshedView.Failed, error = Some(error))
+          RefreshedView(view.name, RefreshedView.Running)
+        case NonFatal(error) => RefreshedView.failed(view.name, error)
       }
 
   private def isBehind(refreshed: RefreshedView): Boolean =
@@ -107,7 +114,7 @@ private object ViewPipeline {
  *   the cause of a failure
  */
 case class RefreshedView(
-    view: MaterializedView,
+    name: TableIdentifier,
     state: String,
     record: Option[RefreshRecord] = None,
     error: Option[Throwable] = None)
@@ -121,4 +128,7 @@ object RefreshedView {
 
   /** Kept current by a running query. */
   val Running = "RUNNING"
+
+  def failed(name: TableIdentifier, error: Throwable): RefreshedView =
+    RefreshedView(name, Failed, error = Some(error))
 }

@@ -100,7 +100,7 @@ object ViewSwap {
     generationIn(session, place).find().foreach { generation =>
       val next = new Path(generation).getName
       // The view may have been renamed since.
-      val views = new ViewCatalog(session).listAllWithErrors()
+      val views = new ViewCatalog(session).listAllWithErrors().map(_._2)
       val isShown = views.exists(_.toOption.exists(_.definition.folder.getName == next))
       if (isShown) complete(session, view, place)
       else {

@@ -5,9 +5,11 @@ package org.apache.spark.sql.changelog.web
 
 import java.time.Instant
 
+import scala.util.Try
 import scala.util.control.NonFatal
 import scala.xml.NodeSeq
 
+import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.classic.SparkSession
 
 import org.apache.spark.sql.changelog.compat.{WebPage, WebRequest}
@@ -90,9 +92,10 @@ private[web] class ViewsPage(session: () => SparkSession)
   override def content(request: WebRequest): NodeSeq = {
     try
       session().withActive {
-        val all = new ViewCatalog(session()).listAll().sortBy(_.name.unquotedString)
+        val all = new ViewCatalog(session()).listAllWithErrors().sortBy(_._1.unquotedString)
         val heads = Seq("view", "kind") ++ columns.map(_._1)
-        Table.under("Views", heads, all.map(row(_, request)), "There are no views.")
+        val rows = all.map { case (name, view) => row(name, view, request) }
+        Table.under("Views", heads, rows, "There are no views.")
       }
     catch {
       case NonFatal(error) =>
@@ -111,17 +114,20 @@ private[web] class ViewsPage(session: () => SparkSession)
     ("rows retracted", status => Table.count(status.lastRefresh.flatMap(_.rowsRetracted))),
     ("failure", status => Table.text(status.failure)))
 
-  private def row(view: MaterializedView, request: WebRequest): Seq[NodeSeq] = {
-    val link = request.link("view", "name" -> view.name.quotedString)
+  private def row(
+      name: TableIdentifier,
+      view: Try[MaterializedView],
+      request: WebRequest): Seq[NodeSeq] = {
+    val link = request.link("view", "name" -> name.quotedString)
     val cells =
       try {
-        val status = new ViewStatus(session(), view)
-        Table.text(view.definition.kind.toString) +: columns.map(_._2(status))
+        val status = new ViewStatus(session(), view.get)
+        Table.text(view.get.definition.kind.toString) +: columns.map(_._2(status))
       } catch {
         case NonFatal(error) =>
           columns.map(_ => NodeSeq.Empty) :+ Table.text(RefreshError(session(), error))
       }
-    Table.link(link, view.name.unquotedString) +: cells
+    Table.link(link, name.unquotedString) +: cells
   }
 }
 

@@ -3,7 +3,10 @@
 
 package org.apache.spark.sql.changelog.views.commands
 
+import scala.util.{Success, Try}
+
 import org.apache.spark.sql.Row
+import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.SparkSession
 
@@ -34,31 +37,35 @@ object RefreshViews {
 
   /** `REFRESH MATERIALIZED VIEWS [IN database]`: refreshes each view after its upstream views. */
   def all(database: Seq[String]): LogicalPlan =
-    several("REFRESH ALL", database) { (session, dependencies) =>
+    several("REFRESH ALL", database) { (session, _) =>
+      val catalog = new ViewCatalog(session)
       // Fails with Spark's error if the database does not exist.
-      if (database.isEmpty) dependencies.views
-      else new ViewCatalog(session).list(database, "*")
+      if (database.isEmpty) catalog.listAllWithErrors() else catalog.listWithErrors(database, "*")
     }
 
   /** `REFRESH MATERIALIZED VIEW v WITH UPSTREAM`: refreshes all direct and indirect upstream views, then the view. */
   def withUpstream(name: Seq[String]): LogicalPlan =
     several("REFRESH WITH UPSTREAM", name) { (session, dependencies) =>
-      dependencies.withUpstream(Seq(new ViewCatalog(session).get(name)))
+      val views = dependencies.withUpstream(Seq(new ViewCatalog(session).get(name)))
+      views.map(view => view.name -> Success(view))
     }
 
-  /** Refreshes several views. Reports failures after the remaining views are refreshed. */
+  /** Refreshes several views. Reports failed and unreadable views after the remaining views are refreshed. */
   private def several(statement: String, arguments: Any*)(
-      asked: (SparkSession, ViewDependencies) => Seq[MaterializedView]): LogicalPlan =
+      asked: (SparkSession, ViewDependencies) => Seq[(TableIdentifier, Try[MaterializedView])])
+      : LogicalPlan =
     SqlCommand.returning(columns, statement, arguments: _*) { session =>
       val dependencies = new ViewDependencies(session)
-      val refreshed =
-        new ViewPipeline(session, dependencies).refresh(asked(session, dependencies))
+      val (unreadable, views) = asked(session, dependencies).partitionMap { case (name, found) =>
+        found.toEither.left.map(RefreshedView.failed(name, _))
+      }
+      val refreshed = new ViewPipeline(session, dependencies).refresh(views) ++ unreadable
       val failed = refreshed.filter(_.error.nonEmpty)
       failed.headOption.flatMap(_.error).foreach { first =>
-        val skipped = refreshed.filter(_.state == RefreshedView.Skipped).map(_.view.name)
+        val skipped = refreshed.filter(_.state == RefreshedView.Skipped).map(_.name)
         val errors = failed.map { view =>
           val message = String.valueOf(view.error.get.getMessage)
-          s"${view.view.sql} (${message.linesIterator.nextOption().getOrElse("")})"
+          s"${view.name.quotedString} (${message.linesIterator.nextOption().getOrElse("")})"
         }
         throw analysis(
           "CHANGELOG_VIEWS_NOT_REFRESHED",
@@ -69,8 +76,8 @@ object RefreshViews {
       refreshed.map { refreshed =>
         val record = refreshed.record
         Row(
-          refreshed.view.name.database.orNull,
-          refreshed.view.name.table,
+          refreshed.name.database.orNull,
+          refreshed.name.table,
           refreshed.state,
           record.map(_.mode).orNull,
           record.flatMap(_.rowsRead).getOrElse(null),
