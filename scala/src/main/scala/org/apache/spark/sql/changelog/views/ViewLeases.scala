@@ -29,18 +29,20 @@ object ViewLeases {
   /** Passes the view of this name to `write` once no other statement writes the view. */
   def apply[T](session: SparkSession, name: Seq[String])(write: MaterializedView => T): T = {
     val catalog = new ViewCatalog(session)
-    val named = catalog.get(name)
-    def writeRecovered: T = of(session, catalog.get(name)) {
+    val written = of(session, catalog.get(name)) {
       val view = catalog.get(name)
-      val storage = ViewStorage(session, view)
-      val isChanged = storage.recover(view) | ViewSwap.recover(session, view)
-      write(if (isChanged) catalog.get(name) else view)
+      val swap = ViewSwap.remainsOf(session, view)
+      // The recovery of a swap takes the other view's lease, too, and may have to take that lease first.
+      swap.other.filter(other =>
+        precedes(other, view) && !lockOf(other).isHeldByCurrentThread) match {
+        case Some(other) => Left(other)
+        case None =>
+          val storage = ViewStorage(session, view)
+          val isChanged = storage.recover(view) | ViewSwap.recover(session, view, swap)
+          Right(write(if (isChanged) catalog.get(name) else view))
+      }
     }
-    // The recovery of a swap takes the other view's lease, too.
-    ViewSwap.otherOf(session, named).filter(precedes(_, named)) match {
-      case Some(other) => of(session, other)(writeRecovered)
-      case None => writeRecovered
-    }
+    written.fold(other => of(session, other)(apply(session, name)(write)), identity)
   }
 
   /** Returns whether the lease of one view is taken before the other's. A single order avoids deadlocks. */
@@ -72,7 +74,7 @@ object ViewLeases {
     val catalog = new ViewCatalog(session)
     // Otherwise, the recovery of an earlier swap might take a third view's lease, out of order.
     Seq(one, other)
-      .filter(name => ViewSwap.otherOf(session, catalog.get(name)).nonEmpty)
+      .filter(name => ViewSwap.remainsOf(session, catalog.get(name)).other.nonEmpty)
       .foreach(apply(session, _)(_ => ()))
     if (precedes(catalog.get(one), catalog.get(other))) {
       apply(session, one)(first => apply(session, other)(write(first, _)))

@@ -57,43 +57,51 @@ object ViewSwap {
       complete(session, w, place)
     } catch {
       case error: Throwable =>
-        try recover(session, v)
+        try recover(session, v, remainsOf(session, v))
         catch { case NonFatal(other) => error.addSuppressed(other) }
         throw error
     }
     delete(session, markPath(v))
   }
 
+  /**
+   * The remains of an interrupted swap in a view's home.
+   *
+   * @param names
+   *   the names of the remaining files and folders
+   * @param other
+   *   the view that changes places with the view, if recorded for the view and still there
+   */
+  private[views] case class Remains(names: Set[String], other: Option[MaterializedView])
+
   /** Completes or discards an interrupted swap. Returns whether there was any. */
-  def recover(session: SparkSession, view: MaterializedView): Boolean = {
-    val left = remainsOf(session, view)
-    if (left.contains(Mark)) recoverOther(session, view)
-    if (left.contains(Folder)) recoverFolder(session, view)
-    left.nonEmpty
+  private[views] def recover(
+      session: SparkSession,
+      view: MaterializedView,
+      left: Remains): Boolean = {
+    if (left.names.contains(Mark)) {
+      left.other.foreach(other => ViewLeases.of(session, other)(recoverFolder(session, other)))
+      delete(session, markPath(view))
+    }
+    if (left.names.contains(Folder)) recoverFolder(session, view)
+    left.names.nonEmpty
   }
 
-  /** Returns the names of a swap's remains. A single listing suffices, because remains are rare. */
-  private def remainsOf(session: SparkSession, view: MaterializedView): Set[String] = {
+  /** Finds the remains by a single listing, because remains are rare. */
+  private[views] def remainsOf(session: SparkSession, view: MaterializedView): Remains = {
     val home = view.definition.home
     val files = home.getFileSystem(session.sessionState.newHadoopConf())
-    try files.listStatus(home).map(_.getPath.getName).toSet.intersect(Set(Folder, Mark))
-    catch { case _: FileNotFoundException => Set.empty }
+    val names =
+      try files.listStatus(home).map(_.getPath.getName).toSet.intersect(Set(Folder, Mark))
+      catch { case _: FileNotFoundException => Set.empty[String] }
+    Remains(names, if (names.contains(Mark)) otherOf(session, view) else None)
   }
 
-  /** Returns the view that changes places with a view in an interrupted swap, if recorded for this view. */
-  private[views] def otherOf(
-      session: SparkSession,
-      view: MaterializedView): Option[MaterializedView] =
+  private def otherOf(session: SparkSession, view: MaterializedView): Option[MaterializedView] =
     markOf(session, view).find().flatMap { name =>
       val catalog = new ViewCatalog(session)
       catalog.find(catalog.identify(name.split('\n').toSeq))
     }
-
-  private def recoverOther(session: SparkSession, view: MaterializedView): Unit = {
-    otherOf(session, view).foreach(other =>
-      ViewLeases.of(session, other)(recoverFolder(session, other)))
-    delete(session, markPath(view))
-  }
 
   private def recoverFolder(session: SparkSession, view: MaterializedView): Unit = {
     val place = folderOf(view)
