@@ -3,12 +3,17 @@
 
 package org.apache.spark.sql.changelog.views
 
+import java.io.File
+import java.nio.file.Files
+
 import io.delta.tables.DeltaTable
+import org.apache.commons.io.FileUtils
 import org.scalatest.BeforeAndAfterEach
 import org.scalatest.funsuite.AnyFunSuite
 
 import org.apache.spark.sql.SaveMode
 import org.apache.spark.sql.functions.lit
+import org.apache.spark.sql.streaming.Trigger
 
 import org.apache.spark.sql.changelog.testing._
 
@@ -70,11 +75,12 @@ class ReadOnlyViewSuite
     refused("CREATE OR REPLACE TABLE")(
       spark.range(3).writeTo("v").using("delta").createOrReplace())
     refused("RESTORE")(run("RESTORE TABLE v TO VERSION AS OF 0"))
-    val checkpoint = java.nio.file.Files.createTempDirectory("stream").toString
+    val checkpoint = Files.createTempDirectory("stream").toString
     refused("a streaming query")(
       spark.readStream
         .table("t")
         .writeStream
+        .format("delta")
         .option("checkpointLocation", checkpoint)
         .toTable("v"))
     run("INSERT INTO t VALUES (3, 3)")
@@ -113,7 +119,8 @@ class ReadOnlyViewSuite
     (1 to 2).foreach { _ =>
       checkError(
         "CHANGELOG_VIEW_WRITTEN_BY_OTHERS",
-        "version" -> written.getAs[Long]("version").toString)(run("REFRESH MATERIALIZED VIEW v"))
+        "written" -> s"version ${written.getAs[Long]("version")}, which DESCRIBE HISTORY `spark_catalog`.`default`.`v` shows")(
+        run("REFRESH MATERIALIZED VIEW v"))
     }
     checkError("CHANGELOG_VIEW_WRITTEN_BY_OTHERS")(run("START MATERIALIZED VIEW v"))
     run("REFRESH MATERIALIZED VIEW v FULL")
@@ -121,6 +128,81 @@ class ReadOnlyViewSuite
     run("INSERT INTO t VALUES (4, 4)")
     run("REFRESH MATERIALIZED VIEW v INCREMENTAL STRICT")
     check()
+  }
+
+  test("the next refresh tells of a MERGE by Delta's API") {
+    DeltaTable
+      .forName(spark, "v")
+      .as("a")
+      .merge(spark.table("t").as("b"), "a.id = b.id AND b.id = 1")
+      .whenMatched()
+      .delete()
+      .execute()
+    checkError("CHANGELOG_VIEW_WRITTEN_BY_OTHERS")(run("REFRESH MATERIALIZED VIEW v"))
+    run("REFRESH MATERIALIZED VIEW v FULL")
+    check()
+  }
+
+  private def createOfFiles(): String = {
+    run("DROP MATERIALIZED VIEW v")
+    run(s"CREATE MATERIALIZED VIEW v USING parquet AS $query")
+    run("INSERT INTO t VALUES (3, 3)")
+    run("REFRESH MATERIALIZED VIEW v")
+    val catalog = spark.sessionState.catalog
+    val text =
+      catalog.getTableMetadata(new ViewCatalog(spark).identify(Seq("v"))).viewText.get
+    text.split('`').last
+  }
+
+  private def foreign = spark.sql("SELECT 9 AS id, 9L AS s")
+
+  private def stream(path: String): Unit = {
+    val checkpoint = Files.createTempDirectory("stream").toString
+    spark.readStream
+      .table("t")
+      .selectExpr("id", "10L * v AS s")
+      .writeStream
+      .format("parquet")
+      .option("checkpointLocation", checkpoint)
+      .trigger(Trigger.AvailableNow())
+      .start(path)
+      .awaitTermination()
+  }
+
+  for ((what, write) <- Seq[(String, String => Unit)](
+      "INSERT" -> ((path: String) => foreign.write.mode(SaveMode.Append).parquet(path)),
+      "INSERT OVERWRITE" ->
+        ((path: String) => foreign.write.mode(SaveMode.Overwrite).parquet(path)),
+      "a streaming query" -> stream _))
+    test(s"the next refresh tells of the files of a view that somebody has changed: $what") {
+      val rows = createOfFiles()
+      write(rows)
+      spark.catalog.refreshByPath(rows)
+      // Readers see what is there.
+      assert(RowMultiset.of(run("SELECT * FROM v")) != RowMultiset.of(run(query)))
+      run("ALTER MATERIALIZED VIEW v SET TBLPROPERTIES ('changelog.lag' = '5 minutes')")
+      (1 to 2).foreach { _ =>
+        checkError("CHANGELOG_VIEW_WRITTEN_BY_OTHERS", "written" -> s"files into $rows")(
+          run("REFRESH MATERIALIZED VIEW v"))
+      }
+      run("REFRESH MATERIALIZED VIEW v FULL")
+      check()
+      run("INSERT INTO t VALUES (4, 4)")
+      run("REFRESH MATERIALIZED VIEW v INCREMENTAL STRICT")
+      check()
+    }
+
+  test("files beside the rows of a view are nobody's business") {
+    createOfFiles()
+    val folder = new ViewCatalog(spark).get(Seq("v")).definition.home.toString
+    foreign.write.mode(SaveMode.Append).parquet(folder)
+    stream(folder)
+    check()
+    run("INSERT INTO t VALUES (4, 4)")
+    run("REFRESH MATERIALIZED VIEW v INCREMENTAL STRICT")
+    check()
+    run("DROP MATERIALIZED VIEW v")
+    FileUtils.deleteDirectory(new File(warehouse, "v"))
   }
 
   test("copies of a view's table are no views") {

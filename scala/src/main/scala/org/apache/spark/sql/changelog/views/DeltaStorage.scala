@@ -265,10 +265,10 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
   override def lastVersion(view: MaterializedView): Option[Long] =
     DeltaCommits.lastVersion(session, view.sql)
 
-  override def versionOfOthers(
+  override def writtenByOthers(
       view: MaterializedView,
       queryId: String,
-      since: Option[Long]): Option[Long] = {
+      since: Option[Long]): Option[String] = {
     val generation = view.definition.folder.getName
     new DeltaBatches(
       session,
@@ -276,6 +276,7 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
       generation,
       queryId,
       since.fold(0L)(_ + 1)).otherWriterVersion
+      .map(version => s"version $version, which DESCRIBE HISTORY ${view.sql} shows")
   }
 
   override def changes(view: MaterializedView, from: Long, to: Option[Long]): DataFrame = {

@@ -93,6 +93,12 @@ class IcebergStorage(session: SparkSession) extends CatalogStorage(session) {
   override def version(view: MaterializedView): Long =
     icebergOf(view).history.nextOption().fold(0L)(_.number)
 
+  /** Returns None, because staged files of a published version are not read again. */
+  override def writtenByOthers(
+      view: MaterializedView,
+      queryId: String,
+      since: Option[Long]): Option[String] = None
+
   override def changes(view: MaterializedView, from: Long, to: Option[Long]): DataFrame = {
     val table = icebergOf(view)
     val history = table.history.toSeq

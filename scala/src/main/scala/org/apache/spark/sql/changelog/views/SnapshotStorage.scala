@@ -231,6 +231,12 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
     .get(SnapshotStorage.Published)
     .fold(0L)(_.toLong)
 
+  override def writtenByOthers(
+      view: MaterializedView,
+      queryId: String,
+      since: Option[Long]): Option[String] =
+    new SnapshotVersions(session, view).writtenByOthers.map(folder => s"files into $folder")
+
   override def changes(view: MaterializedView, from: Long, to: Option[Long]): DataFrame = {
     val shown = version(view)
     new SnapshotVersions(session, view).changes(from, to.fold(shown)(math.min(_, shown)))

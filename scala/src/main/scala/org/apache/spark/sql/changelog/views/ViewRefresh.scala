@@ -89,8 +89,8 @@ class ViewRefresh(session: SparkSession, view: MaterializedView, query: ViewQuer
   private def checkWriters(): Unit = for {
     last <- history.lastSuccess
     queryId <- new StreamLogs(session, view.definition.checkpoint).queryId
-    version <- storage.versionOfOthers(view, queryId, last.shown)
-  } throw analysis("CHANGELOG_VIEW_WRITTEN_BY_OTHERS", "view" -> view.name, "version" -> version)
+    written <- storage.writtenByOthers(view, queryId, last.shown)
+  } throw analysis("CHANGELOG_VIEW_WRITTEN_BY_OTHERS", "view" -> view.name, "written" -> written)
 
   /** Returns the reason for the kind of refresh if the statement names no kind. */
   private def reason: String = {

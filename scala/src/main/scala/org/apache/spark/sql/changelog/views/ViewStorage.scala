@@ -80,13 +80,13 @@ trait ViewStorage {
   /** Returns the visible version. Later versions have higher numbers. */
   def version(view: MaterializedView): Long
 
-  /** Returns a version after `since` written by anyone else than the view's query, if known. */
-  def versionOfOthers(
+  /** Returns what anyone else than the view's query has written after the version `since`, for people, if known. */
+  def writtenByOthers(
       view: MaterializedView,
       queryId: String,
-      since: Option[Long]): Option[Long] = None
+      since: Option[Long]): Option[String] = None
 
-  /** Returns the last version, for [[versionOfOthers]]. */
+  /** Returns the last version, for [[writtenByOthers]]. */
   def lastVersion(view: MaterializedView): Option[Long] = None
 
   /** Returns the changes of the versions `from` to `to`. The default for `to` is the visible version. */

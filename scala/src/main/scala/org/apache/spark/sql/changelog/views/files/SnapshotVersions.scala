@@ -3,10 +3,12 @@
 
 package org.apache.spark.sql.changelog.views.files
 
+import java.io.FileNotFoundException
 import java.sql.Timestamp
 
 import scala.annotation.tailrec
 
+import org.apache.commons.codec.digest.DigestUtils
 import org.apache.hadoop.fs.{FileSystem, Path}
 import org.json4s._
 import org.json4s.jackson.Serialization
@@ -50,7 +52,8 @@ class SnapshotVersions(session: SparkSession, view: MaterializedView) {
   @tailrec
   final def add(version: Version): Unit = {
     val before = last
-    val dated = version.copy(at = System.currentTimeMillis())
+    val digest = before.map(_._2).filter(_.path == version.path).fold(digestOf(version))(_.digest)
+    val dated = version.copy(at = System.currentTimeMillis(), digest = digest)
     if (!before.exists(_._2.copy(at = dated.at) == dated)) {
       val number = before.fold(0L)(_._1 + 1)
       Fence.check("record")
@@ -59,6 +62,26 @@ class SnapshotVersions(session: SparkSession, view: MaterializedView) {
       else add(version)
     }
   }
+
+  /** Returns the folder of the last version's rows if another writer has changed the files that readers see. */
+  def writtenByOthers: Option[String] = last
+    .map(_._2)
+    .filter(version =>
+      version.digest.nonEmpty && digestOf(version).exists(!version.digest.contains(_)))
+    .map(_.path)
+
+  /** Returns a digest of the names and sizes of the files that readers of a version see, if the folder exists. */
+  private def digestOf(version: Version): Option[String] =
+    try {
+      val seen = files.listStatus(new Path(version.path)).toSeq.filter { status =>
+        val name = status.getPath.getName
+        // The log of a streaming query decides which files readers see.
+        !name.startsWith("_") && !name.startsWith(".") || name == MetadataLog
+      }
+      val sizes = seen.map(status =>
+        s"${status.getPath.getName} ${if (status.isFile) status.getLen else 0}")
+      Some(DigestUtils.sha256Hex(sizes.sorted.mkString("\n")))
+    } catch { case _: FileNotFoundException => None }
 
   /** Returns the generations visible at some time after `time`, in milliseconds. */
   def shownSince(time: Long): Set[Path] = {
@@ -168,6 +191,8 @@ object SnapshotVersions {
   /** The name of the folder, below the home of a view. */
   val Folder = "versions"
 
+  private val MetadataLog = "_spark_metadata"
+
   val CommitVersion = "_commit_version"
   val CommitTimestamp = "_commit_timestamp"
 
@@ -182,8 +207,15 @@ object SnapshotVersions {
    *
    * @param properties
    *   the view's definition, as table properties
+   * @param digest
+   *   identifies the files of the rows. Versions of earlier releases have none.
    */
-  case class Version(path: String, schema: String, properties: Map[String, String], at: Long) {
+  case class Version(
+      path: String,
+      schema: String,
+      properties: Map[String, String],
+      at: Long,
+      digest: Option[String] = None) {
     def columns: StructType = DataType.fromJson(schema).asInstanceOf[StructType]
   }
 }
