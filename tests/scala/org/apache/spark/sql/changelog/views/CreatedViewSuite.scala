@@ -29,14 +29,27 @@ class CreatedViewSuite extends AnyFunSuite with ViewSession with BeforeAndAfterE
 
   override def afterEach(): Unit = {
     Fence.onEffect = (_, _) => ()
-    run("DROP MATERIALIZED VIEW IF EXISTS v")
+    Seq("v", "w").foreach(name => run(s"DROP MATERIALIZED VIEW IF EXISTS $name"))
     run("DROP TABLE orders")
   }
 
-  private def refreshAndCheck(): Unit = {
-    run("REFRESH MATERIALIZED VIEW v")
-    assert(RowMultiset.of(run("SELECT * FROM v")) == RowMultiset.of(run(query)))
-    assert(run("VERIFY MATERIALIZED VIEW v").isEmpty)
+  private def refreshAndCheck(name: String = "v"): Unit = {
+    run(s"REFRESH MATERIALIZED VIEW $name")
+    assert(RowMultiset.of(run(s"SELECT * FROM $name")) == RowMultiset.of(run(query)))
+    assert(run(s"VERIFY MATERIALIZED VIEW $name").isEmpty)
+  }
+
+  private def exists(name: String): Boolean = {
+    val catalog = new ViewCatalog(spark)
+    catalog.find(catalog.identify(Seq(name))).nonEmpty
+  }
+
+  /** Runs a statement whose process ends after so many changes of files. */
+  private def end(most: Int)(statement: String): Unit = {
+    // an ended process removes nothing
+    Fence.onEffect = (effect, _) => if (effect == "drop") throw new IllegalStateException
+    EndingFileSystem.ending(most)(run(statement))
+    Fence.onEffect = (_, _) => ()
   }
 
   private def change(): Unit = {
@@ -59,11 +72,8 @@ class CreatedViewSuite extends AnyFunSuite with ViewSession with BeforeAndAfterE
       val points = if (Share.isAll) 40 else 2
       for (most <- all * 2 / 5 until all by math.max(1, all * 3 / 5 / points))
         withClue(s"ended after $most of $all changes: ") {
-          // an ended process removes nothing
-          Fence.onEffect = (effect, _) => if (effect == "drop") throw new IllegalStateException
-          EndingFileSystem.ending(most)(run(create))
-          Fence.onEffect = (_, _) => ()
-          if (new ViewCatalog(spark).find(new ViewCatalog(spark).identify(Seq("v"))).nonEmpty) {
+          end(most)(create)
+          if (exists("v")) {
             change()
             refreshAndCheck()
             change()
@@ -74,5 +84,36 @@ class CreatedViewSuite extends AnyFunSuite with ViewSession with BeforeAndAfterE
             run("DROP MATERIALIZED VIEW v")
           }
         }
+    }
+
+  private val copies = for {
+    format <- Seq("delta", "parquet")
+    at <- Seq("", "AT BATCH 0", "AT SAVEPOINT early")
+  } yield (format, at)
+
+  for ((format, at) <- Share.ofWays(copies, "copied"))
+    test(s"$format: REFRESH reads on after a process has ended during CREATE FROM $at") {
+      run(s"CREATE MATERIALIZED VIEW v USING $format AS $query")
+      change()
+      refreshAndCheck()
+      run("CREATE SAVEPOINT early OF MATERIALIZED VIEW v")
+      change()
+      refreshAndCheck()
+      val copy = s"CREATE MATERIALIZED VIEW w FROM v $at"
+      val (_, all) = EndingFileSystem.within(Int.MaxValue)(run(copy))
+      refreshAndCheck("w")
+      run("DROP MATERIALIZED VIEW w")
+      val points = if (Share.isAll) 40 else 3
+      for (most <- 0 until all by math.max(1, all / points))
+        withClue(s"ended after $most of $all changes: ") {
+          end(most)(copy)
+          change()
+          if (!exists("w")) run(copy)
+          refreshAndCheck("w")
+          change()
+          refreshAndCheck("w")
+          run("DROP MATERIALIZED VIEW w")
+        }
+      refreshAndCheck()
     }
 }
