@@ -100,31 +100,30 @@ trait ViewFenceTests extends EffectTest {
   }
 
   private def holdUp(statement: String, at: Effect, act: () => Long = () => takeOver()): Unit = {
-    var term = 0L
-    var seen: Option[Shown] = None
+    var taken: Option[Try[(Long, Shown)]] = None
     var number = -1
     Fence.onEffect = (name, isChecked) =>
       if (name == at.name && isChecked == at.isChecked) {
         number += 1
         if (number == at.number) {
           Fence.onEffect = (_, _) => ()
-          val taken = elsewhere.submit((() => (act(), shown)): Callable[(Long, Shown)])
+          val action = elsewhere.submit((() => (act(), shown)): Callable[(Long, Shown)])
           // The lost lease interrupts the statement meanwhile.
           def await(): (Long, Shown) =
-            try taken.get(60, TimeUnit.SECONDS)
+            try action.get(60, TimeUnit.SECONDS)
             catch { case _: InterruptedException => await() }
-          val (next, found) = await()
-          term = next
-          seen = Some(found)
+          taken = Some(Try(await()))
         }
       }
     val outcome = Try(run(statement))
-    assert(seen.nonEmpty, s"the statement never came there: $outcome")
+    assert(taken.nonEmpty, s"the statement never came there: $outcome")
+    val (term, seen) =
+      taken.get.fold(error => fail(s"the other process failed: $error", error), identity)
     outcome match {
       case Failure(error: SparkThrowable) =>
         assert(error.getCondition == "CHANGELOG_VIEW_LEASE_LOST")
         // what was decided before may be told to the catalog afterwards
-        if (at != Effect("publish", isChecked = true, at.number)) assert(shown == seen.get)
+        if (at != Effect("publish", isChecked = true, at.number)) assert(shown == seen)
       // only what nobody needs was left to delete
       case Success(_) => assert(at.isChecked && Set("delete", "publish")(at.name), statement)
       case Failure(error) => throw error

@@ -131,7 +131,7 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
   override def fill(view: MaterializedView, rows: DataFrame, queryId: String): Unit =
     replace(view, rows, Replacement.AllRows, Some(queryId))
 
-  override def recover(view: MaterializedView): Boolean = SnapshotStorage.alone {
+  override def recover(view: MaterializedView): Boolean = SnapshotStorage.alone(view) {
     val isBehind = new SnapshotVersions(session, view).last.exists { case (number, last) =>
       isUnpublished(view, number, last)
     }
@@ -188,7 +188,7 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
   }
 
   /** Publishes the rows in a folder together with the definition of `view`. */
-  def show(view: MaterializedView, path: Path): Unit = SnapshotStorage.alone {
+  def show(view: MaterializedView, path: Path): Unit = SnapshotStorage.alone(view) {
     new SnapshotVersions(session, view).add(
       Version(path.toString, view.schema.json, view.definition.toProperties, at = 0))
     Fence.check("publish")
@@ -264,8 +264,12 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
 
 object SnapshotStorage {
 
-  /** Serializes changes to definitions within this process, because a running query publishes batches. */
-  def alone[T](change: => T): T = synchronized(change)
+  /**
+   * Serializes changes to a view's definition within this process, because a running query
+   * publishes batches. Another view of the same name has another generation, and does not wait.
+   */
+  def alone[T](view: MaterializedView)(change: => T): T =
+    view.definition.folder.toString.intern().synchronized(change)
 
   /** The folder of rows not written by a batch. */
   val Initial = "initial"

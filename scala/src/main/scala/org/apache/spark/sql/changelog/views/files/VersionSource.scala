@@ -107,8 +107,9 @@ class FilesSinkProvider extends ChangelogSinkProvider("changelog-files") {
 
   private def show(session: SparkSession, name: String, path: Path): Unit = {
     val parts = CatalystSqlParser.parseMultipartIdentifier(name)
-    val view = SnapshotStorage.alone {
-      val view = new ViewCatalog(session).get(parts)
+    val views = new ViewCatalog(session)
+    val view = SnapshotStorage.alone(views.get(parts)) {
+      val view = views.get(parts)
       ViewStorage(session, view) match {
         case storage: SnapshotStorage => storage.show(view, path)
         case other => throw new IllegalStateException(s"not of files: $other")
