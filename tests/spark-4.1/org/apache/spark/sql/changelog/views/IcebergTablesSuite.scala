@@ -139,6 +139,7 @@ class IcebergTablesSuite
     assert(rowsRead == 1)
     run("DELETE FROM ice.db.orders WHERE id = 1")
     check(amounts)
+    assert(rowsRead > 0)
     call("rewrite_data_files", "orders", "options => map('rewrite-all', 'true')")
     check(amounts)
     assert(rowsRead == 0)

@@ -12,8 +12,11 @@ import org.apache.spark.sql.catalyst.plans.logical.{LocalRelation, LogicalPlan}
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.classic.{Dataset, SparkSession}
 import org.apache.spark.sql.connector.catalog.Table
+import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanHelper
 import org.apache.spark.sql.execution.datasources.LogicalRelation
-import org.apache.spark.sql.execution.datasources.v2.StreamingDataSourceV2ScanRelation
+import org.apache.spark.sql.execution.datasources.v2.{
+  BatchScanExec, StreamingDataSourceV2ScanRelation
+}
 import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
 import org.apache.spark.sql.execution.streaming.runtime.{
   IncrementalExecution, MicroBatchExecution, MicroBatchExecutionContext, SingleBatchExecutor,
@@ -89,7 +92,7 @@ final class RunningStream private (stream: StreamExecution, execution: Increment
  */
 final case class StreamTime(timestamp: Long, watermark: Long)
 
-object RunningStream {
+object RunningStream extends AdaptiveSparkPlanHelper {
 
   /**
    * Returns the query running in this thread; empty outside a running query. Spark stores the query's id in the
@@ -130,6 +133,18 @@ object RunningStream {
    */
   def stateStoreCoordinator(context: SparkContext): StateStoreCoordinatorRef =
     StateStoreCoordinatorRef.forExecutor(context.env)
+
+  /**
+   * Returns the rows that the last batch scanned in tables of catalogs. Spark may not count these
+   * rows as input.
+   */
+  def rowsScanned(query: StreamingQuery): Long = query match {
+    case wrapper: StreamingQueryWrapper =>
+      val plans = Option(wrapper.streamingQuery.lastExecution).map(_.executedPlan).toSeq
+      val scans = plans.flatMap(collect(_) { case scan: BatchScanExec => scan })
+      scans.map(_.metrics("numOutputRows").value).sum
+    case _ => 0
+  }
 
   /** Returns the sink of a query, if Spark exposes the sink. */
   def sinkOf(query: StreamingQuery): Option[Table] = query match {

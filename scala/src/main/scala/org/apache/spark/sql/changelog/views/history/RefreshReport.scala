@@ -56,7 +56,8 @@ class RefreshReport {
   /** Reports the work of a query since its start. */
   def did(query: StreamingQuery): Unit = {
     val progress = query.recentProgress
-    record = record.copy(rowsRead = Some(progress.map(_.numInputRows).sum))
+    val rowsRead = math.max(progress.map(_.numInputRows).sum, RunningStream.rowsScanned(query))
+    record = record.copy(rowsRead = Some(rowsRead))
     progress.lastOption.foreach { last =>
       val ends = last.sources.map(source => source.description -> source.endOffset)
       reads(ends.filter(_._2 != null).toMap -- record.versions.keySet)
