@@ -9,7 +9,7 @@ import org.apache.commons.io.FileUtils
 
 import org.apache.spark.sql.Row
 
-import org.apache.spark.sql.changelog.testing.RowMultiset
+import org.apache.spark.sql.changelog.testing.{IcebergCatalog, RowMultiset}
 
 /** Views stored in Iceberg tables. */
 class IcebergViewsSuite extends CatalogViewTest with IcebergSession {
@@ -146,11 +146,16 @@ class IcebergViewsSuite extends CatalogViewTest with IcebergSession {
   test("a copy of a view's table is no view") {
     deliver("+I 1 Ada 5")
     create(totals, name = view)
-    val table = definition().home.getParent.toUri.getPath
-    FileUtils.copyDirectory(
-      new File(table),
-      new File(table).getParentFile.toPath.resolve("copy").toFile)
+    val table = new File(definition().home.getParent.toUri.getPath)
+    FileUtils.copyDirectory(table, new File(table.getParentFile, "copy"))
+    val copies = new File(warehouse, "copies")
+    FileUtils.copyDirectory(table, new File(copies, "db/v"))
+    spark.conf.set("spark.sql.catalog.copies", classOf[IcebergCatalog].getName)
+    spark.conf.set("spark.sql.catalog.copies.home", copies.getPath)
     try {
+      assert(run("SELECT total FROM copies.db.v") == Seq(Row(5L)))
+      assert(run("SHOW MATERIALIZED VIEWS IN copies.db").isEmpty)
+      checkError("CHANGELOG_VIEW_NOT_FOUND")(refresh(name = "copies.db.v"))
       assert(run("SELECT total FROM ice.db.copy") == Seq(Row(5L)))
       assert(run("SHOW MATERIALIZED VIEWS IN ice.db").map(_.getString(1)) == Seq("v"))
       checkError("CHANGELOG_VIEW_NOT_FOUND")(refresh(name = "ice.db.copy"))

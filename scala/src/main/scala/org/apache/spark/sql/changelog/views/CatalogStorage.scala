@@ -246,7 +246,8 @@ object CatalogStorage {
     val properties = table.properties.asScala.toMap
     val location = properties.get(TableCatalog.PROP_LOCATION).map(new Path(_))
     val names = Seq(Name, NextName).flatMap(properties.get)
-    val isCopy = names.nonEmpty && !names.exists(_.equalsIgnoreCase(nameOf(name)))
+    def isCopy = names.nonEmpty && !names.exists(_.equalsIgnoreCase(nameOf(name))) ||
+      IcebergRelation.isCopied(table)
     ViewDefinition.fromProperties(properties).filterNot(_ => isCopy).map { definition =>
       val generation =
         for (path <- definition.generation; folder <- location)

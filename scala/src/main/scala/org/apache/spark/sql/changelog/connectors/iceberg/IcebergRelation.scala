@@ -25,6 +25,9 @@ private[changelog] trait IcebergTable {
 
   def columns: StructType
 
+  /** Whether the table's metadata was copied from the folder of another table. */
+  def isCopied: Boolean
+
   /** Whether snapshots have sequence numbers. */
   def hasNumbers: Boolean
 
@@ -113,6 +116,10 @@ private[changelog] object IcebergRelation {
       }
     case _ => None
   }
+
+  /** Returns whether a table is an Iceberg table with metadata copied from the folder of another table. */
+  def isCopied(table: Table): Boolean =
+    table.getClass.getName == TableClass && IcebergTables.find(table).exists(_.isCopied)
 
   /** Returns the reason why a table cannot store a view, if the table is an Iceberg table. */
   def whyNoView(table: Table): Option[String] =

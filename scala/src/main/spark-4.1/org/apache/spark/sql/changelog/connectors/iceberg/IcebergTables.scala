@@ -9,12 +9,14 @@ import java.util.UUID
 import scala.jdk.CollectionConverters._
 import scala.util.Using
 
+import org.apache.hadoop.fs.Path
 import org.apache.iceberg.spark.source.{SparkRewriteTable, SparkTable}
 import org.apache.iceberg.spark.{ScanTaskSetManager, Spark3Util, SparkSchemaUtil, TimeTravel}
 import org.apache.iceberg.types.{TypeUtil, Types => IcebergTypes}
 import org.apache.iceberg.util.SnapshotUtil
 import org.apache.iceberg.{
-  BaseMetadataTable, DataOperations, FileScanTask, Table => IcebergApi, TableUtil, Transaction
+  BaseMetadataTable, DataOperations, FileScanTask, HasTableOperations, Table => IcebergApi,
+  TableProperties, TableUtil, Transaction
 }
 
 import org.apache.spark.sql.catalyst.plans.logical.{LocalRelation, LogicalPlan}
@@ -57,6 +59,15 @@ private[iceberg] object IcebergTables {
 
     override def columns: StructType =
       CatalogV2Util.v2ColumnsToStructType(loaded.columns)
+
+    override def isCopied: Boolean = table match {
+      case table: HasTableOperations
+          if !table.properties.containsKey(TableProperties.WRITE_METADATA_LOCATION) =>
+        def pathOf(location: String) = new Path(location).toUri.getPath
+        val file = table.operations.current.metadataFileLocation
+        Option(file).exists(!pathOf(_).startsWith(s"${pathOf(table.location)}/"))
+      case _ => false
+    }
 
     override def hasNumbers: Boolean = TableUtil.formatVersion(table) > 1
 
