@@ -47,6 +47,24 @@ private[changelog] object CanonicalPlan {
   }
 
   /**
+   * Returns the lines of a source's nodes, and of its computed columns. Readers name the other
+   * columns themselves, so further columns of a table change nothing.
+   */
+  def ofSource(source: FromChangelog): Seq[String] = {
+    val writer = new Writer(isOptimized = false, _.toString, textOf)
+    val described = writer.describe(source, Map.empty)
+    val computed = source.output.flatMap { column =>
+      val text = described.columns(column.exprId)
+      Option.when(text != ofColumn(1, column))(s"${column.name} = $text")
+    }
+    computed ++ described.nodes.flatMap(_.lines)
+  }
+
+  /** Returns the text of a column of a source, or of a table. */
+  private def ofColumn(source: Int, column: Attribute): String =
+    s"s$source.${column.name}:${shortened(column.dataType.catalogString)}"
+
+  /**
    * Returns the text of each node of an optimized query, equal in every batch. The text omits the
    * plan below `from_changelog`, because Spark simplifies the plan in a batch without input.
    *
@@ -161,7 +179,7 @@ private[changelog] object CanonicalPlan {
       val names = plan.output.map(_.name)
       val columns = plan.output.zipWithIndex.map { case (column, place) =>
         val other = if (names.count(_ == column.name) > 1) s"#$place" else ""
-        column.exprId -> s"s$numSources.${column.name}$other:${shortened(column.dataType.catalogString)}"
+        column.exprId -> ofColumn(numSources, column.withName(column.name + other))
       }
       val text = s"s$numSources: $name"
       texts.put(plan, text)

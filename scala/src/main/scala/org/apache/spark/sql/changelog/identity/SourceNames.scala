@@ -14,6 +14,7 @@ import org.apache.spark.sql.changelog.compat.JdbcReading
 import org.apache.spark.sql.changelog.errors.Credentials
 import org.apache.spark.sql.changelog.plans.FromChangelog
 import org.apache.spark.sql.changelog.sources.snapshots.InitialSnapshotData
+import org.apache.spark.sql.changelog.sources.tables.FollowedTables
 
 /**
  * SourceNames: the locations of streams, without secrets. A name has a format, and a path, topic
@@ -57,7 +58,8 @@ private[changelog] object SourceNames {
 
   /**
    * Returns a description of each source by source number: location and way of reading.
-   * Descriptions are independent of the query. Sources without a number are omitted.
+   * Descriptions are independent of the query, and of columns added to a followed table. Sources
+   * without a number are omitted.
    *
    * @param begun
    *   changed stream names: the original name by the current name
@@ -65,8 +67,10 @@ private[changelog] object SourceNames {
   def byNumber(query: LogicalPlan, begun: Map[String, String] = Map.empty): Map[Int, String] =
     LowerSources(query).collectWithSubqueries {
       case source: FromChangelog if source.streaming && source.number > 0 =>
-        val names = apply(source.child).map(name => begun.getOrElse(name, name))
-        val read = CanonicalPlan(source).lines
+        val streams = apply(source.child)
+        val names = streams.map(name => begun.getOrElse(name, name))
+        val isTable = streams.forall(_.startsWith(s"${FollowedTables.SourceName} "))
+        val read = if (isTable) CanonicalPlan.ofSource(source) else CanonicalPlan(source).lines
         source.number -> CanonicalValue.digest((names ++ read).mkString("\n"))
     }.toMap
 
