@@ -34,6 +34,12 @@ class HeldUpViewKillSuite extends AnyFunSuite with ViewSession {
   /** Where the process is held up in each storage; `file` is a change of any file, nowhere is a random time. */
   private val places = Seq("batch", "commit", "file", "").map("delta" -> _) ++
     Seq("batch", "record", "publish", "file", "").map("parquet" -> _)
+  private val placesInIceberg = Seq("batch", "commit", "file", "").map("iceberg" -> _)
+
+  private lazy val iceberg = Map(
+    "spark.sql.catalog.ice" -> classOf[IcebergCatalog].getName,
+    "spark.sql.catalog.ice.cache-enabled" -> "false",
+    "spark.sql.catalog.ice.home" -> warehouse.toPath.resolve("ice").toString)
 
   override def beforeAll(): Unit = {
     super.beforeAll()
@@ -42,11 +48,21 @@ class HeldUpViewKillSuite extends AnyFunSuite with ViewSession {
   }
 
   test("a process that is held up while another takes over changes nothing") {
+    // neighbours are of one storage
+    holdUpInTurn(places, step = 4)
+  }
+
+  if (KilledWriter.isLong && ChangelogSession.isSpark41)
+    test("a process that is held up, with a view in Iceberg, changes nothing") {
+      iceberg.foreach { case (key, value) => spark.conf.set(key, value) }
+      holdUpInTurn(placesInIceberg, step = 1)
+    }
+
+  private def holdUpInTurn(places: Seq[(String, String)], step: Int): Unit = {
     val rounds = KilledWriter.rounds(few = 2)
     val from = random.nextInt(places.size)
     for (round <- 1 to rounds) {
-      // neighbours are of one storage
-      val (format, place) = places((from + 4 * round) % places.size)
+      val (format, place) = places((from + step * round) % places.size)
       val effect = if (place == "file") s"file ${random.nextInt(FewestChanges)}" else place
       withClue(
         s"round $round of $rounds, $format, held up at '$effect', " +
@@ -65,7 +81,8 @@ class HeldUpViewKillSuite extends AnyFunSuite with ViewSession {
 
   /** By which another catalog knows the view. */
   private def definition(format: String): String =
-    if (format == "delta") {
+    if (format == "iceberg") "USE ice.db"
+    else if (format == "delta") {
       s"CREATE TABLE v USING delta LOCATION '${warehouse.toPath.resolve("v")}'"
     } else {
       val view = spark.sessionState.catalog.getTableMetadata(TableIdentifier("v"))
@@ -78,17 +95,18 @@ class HeldUpViewKillSuite extends AnyFunSuite with ViewSession {
       effect: String,
       lease: Long = Lease,
       heldUp: Long = if (KilledWriter.isLong) 10000 else 0): Unit = {
+    val v = if (format == "iceberg") "ice.db.v" else "v"
     spark.conf.set(ChangelogConf.VIEW_LEASE.key, lease)
     val begin = home.resolve("begin")
-    val settings =
-      ChildProcess.session(home) ++ ChangelogSession.DeltaConf ++ EndingFileSystem.conf ++ Map(
+    val settings = ChildProcess.session(home) ++ ChangelogSession.DeltaConf ++
+      EndingFileSystem.conf ++ iceberg ++ Map(
         "spark.sql.warehouse.dir" -> home.resolve("warehouse").toString,
         ChangelogConf.VIEW_LEASE.key -> lease.toString)
     val plain = s"delta.`${warehouse.toPath.resolve("plain")}`"
-    run(s"CREATE MATERIALIZED VIEW v USING $format AS ${query.replace("plain", plain)}")
+    run(s"CREATE MATERIALIZED VIEW $v USING $format AS ${query.replace("plain", plain)}")
     // with state, of which the next refresh is one of what has changed
     change()
-    run("REFRESH MATERIALIZED VIEW v")
+    run(s"REFRESH MATERIALIZED VIEW $v")
     change()
     val process = holders.start(
       ChildProcess.line(settings),
@@ -108,11 +126,11 @@ class HeldUpViewKillSuite extends AnyFunSuite with ViewSession {
       }
       signal("STOP")
       val stopped = System.currentTimeMillis()
-      run("REFRESH MATERIALIZED VIEW v")
-      check("after another process took over")
+      run(s"REFRESH MATERIALIZED VIEW $v")
+      check(v, "after another process took over")
       change()
-      run("REFRESH MATERIALIZED VIEW v")
-      val kept = run("SELECT * FROM v ORDER BY customer")
+      run(s"REFRESH MATERIALIZED VIEW $v")
+      val kept = run(s"SELECT * FROM $v ORDER BY customer")
       if (effect.nonEmpty) Files.createFile(begin)
       Thread.sleep(math.max(0, stopped + heldUp - System.currentTimeMillis()))
       signal("CONT")
@@ -123,18 +141,18 @@ class HeldUpViewKillSuite extends AnyFunSuite with ViewSession {
           assert(outcome == "CHANGELOG_VIEW_LEASE_LOST", holders.said)
         // before and after it has ended
         for (_ <- 1 to 2) {
-          assert(run("SELECT * FROM v ORDER BY customer") == kept)
+          assert(run(s"SELECT * FROM $v ORDER BY customer") == kept)
           process.waitFor()
         }
-        assert(run("VERIFY MATERIALIZED VIEW v").isEmpty)
+        assert(run(s"VERIFY MATERIALIZED VIEW $v").isEmpty)
         change()
-        run("REFRESH MATERIALIZED VIEW v")
-        check("after one more refresh")
+        run(s"REFRESH MATERIALIZED VIEW $v")
+        check(v, "after one more refresh")
       }
     } finally {
       process.destroyForcibly().waitFor()
       Files.deleteIfExists(begin)
-      run("DROP MATERIALIZED VIEW v")
+      run(s"DROP MATERIALIZED VIEW $v")
     }
   }
 
@@ -144,6 +162,6 @@ class HeldUpViewKillSuite extends AnyFunSuite with ViewSession {
     ()
   }
 
-  private def check(when: String): Unit =
-    assert(RowMultiset.of(run("SELECT * FROM v")) == RowMultiset.of(run(query)), when)
+  private def check(v: String, when: String): Unit =
+    assert(RowMultiset.of(run(s"SELECT * FROM $v")) == RowMultiset.of(run(query)), when)
 }

@@ -28,6 +28,7 @@ import org.apache.spark.sql.changelog.testing._
  */
 class ViewKillSuite extends AnyFunSuite with ChangelogSession {
   private val KillsOfOne = 2
+  private lazy val FilesAndDelta = Seq("delta", "parquet")
   private val latestKillMillis = if (KilledWriter.isLong) 25000 else 8000
   private val random = new Random(KilledWriter.seed)
   private lazy val session = spark.newSession()
@@ -50,6 +51,8 @@ class ViewKillSuite extends AnyFunSuite with ChangelogSession {
 
   if (KilledWriter.isLong) {
     test("views in Delta and in Parquet, and views over views")(runOverChanges())
+    if (ChangelogSession.isSpark41)
+      test("views in Iceberg, and views over views")(runOverChanges(Seq("iceberg")))
     FollowedRows.all.foreach { way =>
       test(s"views over tables followed by $way")(runOverRows(way))
     }
@@ -59,19 +62,20 @@ class ViewKillSuite extends AnyFunSuite with ChangelogSession {
       else runOverRows(FollowedRows.delta(random.nextInt(FollowedRows.delta.size)))
     }
 
-  private def runOverChanges(): Unit = run(queries, "")(new OverChanges(_, _))
+  private def runOverChanges(formats: Seq[String] = FilesAndDelta): Unit =
+    run(queries, "", formats)(new OverChanges(_, _))
 
   private def runOverRows(way: FollowedRows): Unit =
-    run(ofTables, s" over $way")(new OverRows(_, _, way))
+    run(ofTables, s" over $way", FilesAndDelta)(new OverRows(_, _, way))
 
-  private def run(queries: Seq[OperatorQuery], what: String)(
+  private def run(queries: Seq[OperatorQuery], what: String, formats: Seq[String])(
       killed: (OperatorQuery, String) => Killed): Unit = {
     ChangelogSession.Quick.foreach { case (key, value) => session.conf.set(key, value) }
-    val formats = Iterator.continually(random.shuffle(Seq("delta", "parquet"))).flatten
+    val drawnFormats = Iterator.continually(random.shuffle(formats)).flatten
     val drawn = Iterator.continually(random.shuffle(queries)).flatten
     val rounds = KilledWriter.rounds(few = 1)
     for (first <- 1 to rounds by KillsOfOne) {
-      val (query, format) = (drawn.next(), formats.next())
+      val (query, format) = (drawn.next(), drawnFormats.next())
       val kills = math.min(KillsOfOne, rounds - first + 1)
       val where = s"'${query.name}'$what in $format, kill $first and on of $rounds"
       withClue(s"$where, CHANGELOG_KILL_SEED=${KilledWriter.seed}: ") {
@@ -99,15 +103,21 @@ class ViewKillSuite extends AnyFunSuite with ChangelogSession {
     protected val tables: Map[String, ArrivingTable] = ArrivingTable.Names
       .map(name => name -> new ArrivingTable(name, feeds, random))
       .toMap
-    private val other = if (format == "delta") "parquet" else "delta"
+    private val (other, folder) = format match {
+      case "delta" => ("parquet", "")
+      case "iceberg" => ("iceberg", "ice.views.")
+      case _ => ("delta", "")
+    }
     protected val schema: StructType = new ReadBatches(session, query, home, tables).schema
     private val counts =
       s"SELECT ${schema.head.name} AS k, count(*) AS n FROM rows GROUP BY ${schema.head.name}"
     protected val countsSchema: StructType =
       new StructType().add("k", schema.head.dataType).add("n", "BIGINT")
+    // Iceberg's own stream of a table leaves out changes of rows
+    private val changes = if (folder.isEmpty) "STREAM first" else s"${folder}first"
     private val views = Seq(
-      "first" -> statement("first", s"$format $properties", query.sql),
-      "second" -> statement("second", other, counts.replace("rows", "STREAM first")))
+      statement("first", s"$format $properties", query.sql),
+      statement("second", other, counts.replace("rows", changes)))
 
     // the catalog that Spark's installation brings, which the tests' own jars lack
     private val writers =
@@ -117,8 +127,9 @@ class ViewKillSuite extends AnyFunSuite with ChangelogSession {
       FollowedRows.catalog("ice", feeds) +
       ("spark.sql.warehouse.dir" -> home.resolve("warehouse").toString)
 
-    private def statement(name: String, format: String, query: String): String =
-      s"CREATE MATERIALIZED VIEW IF NOT EXISTS $name USING $format AS $query"
+    private def statement(name: String, format: String, query: String): (String, String) =
+      s"$folder$name" ->
+        s"CREATE MATERIALIZED VIEW IF NOT EXISTS $folder$name USING $format AS $query"
 
     /** How a process may keep the views current. */
     protected def ways: Seq[String] = Seq("refresh", "full", "run")

@@ -75,15 +75,16 @@ object ViewWriter {
 
   /** Lets a view have its state in more partitions, or in fewer again. */
   private def spread(spark: SparkSession, view: String): Unit = {
-    val before = new ViewCatalog(spark).get(Seq(view)).definition.partitions
+    val before = new ViewCatalog(spark).get(view.split('.').toSeq).definition.partitions
     val partitions = if (before.contains("3")) 2 else 3
     spark.sql(s"ALTER MATERIALIZED VIEW $view SET PARTITIONS $partitions")
     ()
   }
 
   private def tell(spark: SparkSession, views: Seq[String]): Unit = views.foreach { name =>
-    val view = new ViewCatalog(spark).get(Seq(name))
-    println(s"checkpoint $name ${view.definition.checkpoint.toUri.getPath}")
-    spark.table(name).toJSON.collect().foreach(row => println(s"$name $row"))
+    val parts = name.split('.').toSeq
+    val view = new ViewCatalog(spark).get(parts)
+    println(s"checkpoint ${parts.last} ${view.definition.checkpoint.toUri.getPath}")
+    spark.table(name).toJSON.collect().foreach(row => println(s"${parts.last} $row"))
   }
 }

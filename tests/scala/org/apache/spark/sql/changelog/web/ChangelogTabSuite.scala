@@ -15,7 +15,7 @@ import org.apache.spark.sql.streaming.{StreamingQuery, StreamingQueryException}
 import org.apache.spark.sql.{DataFrame => AnyDataFrame}
 
 import org.apache.spark.sql.changelog.testing._
-import org.apache.spark.sql.changelog.views.ViewTest
+import org.apache.spark.sql.changelog.views.{ViewCatalog, ViewDefinition, ViewTest}
 
 /** The tab of Spark's web UI, as a browser asks for it. */
 class ChangelogTabSuite extends ViewTest with Eventually {
@@ -139,6 +139,23 @@ class ChangelogTabSuite extends ViewTest with Eventually {
     assert(second.contains("Each refresh recomputes all rows"))
     assert(page("/changelog/view/?name=nowhere").contains("CHANGELOG_VIEW_NOT_FOUND"))
     assert(!page("/changelog/view/?name=%3Cb%3E").contains("<b>"))
+  }
+
+  test("a view that can't be read is there with the reason, beside the others") {
+    create(totals)
+    create(totals, name = "second")
+    deliver("+I 1 Ada 30", "+I 2 Ben 20")
+    run("REFRESH MATERIALIZED VIEWS")
+    val catalog = spark.sessionState.catalog
+    val table = catalog.getTableMetadata(new ViewCatalog(spark).identify(Seq("v")))
+    catalog.alterTable(
+      table.copy(properties = table.properties + (ViewDefinition.Kind -> "VIEW OF TOMORROW")))
+    try {
+      val shown = page("/changelog/views/")
+      val cells = row(shown, ">spark_catalog.default.v<")
+      assert(cells.last.contains("[CHANGELOG_VIEW_UNREADABLE]"), cells)
+      assert(row(shown, ">spark_catalog.default.second<")(1) == "MATERIALIZED VIEW")
+    } finally catalog.alterTable(table)
   }
 
   test("a view that runs shows the numbers of its last batch") {

@@ -10,13 +10,14 @@ import scala.jdk.CollectionConverters._
 import scala.util.Using
 
 import org.apache.hadoop.fs.Path
+import org.apache.iceberg.hadoop.HadoopTableOperations
 import org.apache.iceberg.spark.source.{SparkRewriteTable, SparkTable}
 import org.apache.iceberg.spark.{ScanTaskSetManager, Spark3Util, SparkSchemaUtil, TimeTravel}
 import org.apache.iceberg.types.{TypeUtil, Types => IcebergTypes}
 import org.apache.iceberg.util.SnapshotUtil
 import org.apache.iceberg.{
   BaseMetadataTable, DataOperations, FileScanTask, HasTableOperations, Table => IcebergApi,
-  TableProperties, TableUtil, Transaction
+  TableUtil, Transaction
 }
 
 import org.apache.spark.sql.catalyst.plans.logical.{LocalRelation, LogicalPlan}
@@ -60,12 +61,16 @@ private[iceberg] object IcebergTables {
     override def columns: StructType =
       CatalogV2Util.v2ColumnsToStructType(loaded.columns)
 
+    /** A catalog of folders finds the metadata in the folder, which may be a copy. */
     override def isCopied: Boolean = table match {
-      case table: HasTableOperations
-          if !table.properties.containsKey(TableProperties.WRITE_METADATA_LOCATION) =>
-        def pathOf(location: String) = new Path(location).toUri.getPath
-        val file = table.operations.current.metadataFileLocation
-        Option(file).exists(!pathOf(_).startsWith(s"${pathOf(table.location)}/"))
+      case table: HasTableOperations =>
+        table.operations match {
+          case folder: HadoopTableOperations =>
+            def pathOf(location: String) = new Path(location).toUri.getPath
+            val file = folder.current.metadataFileLocation
+            Option(file).exists(!pathOf(_).startsWith(s"${pathOf(table.location)}/"))
+          case _ => false
+        }
       case _ => false
     }
 
