@@ -105,6 +105,7 @@ def test_every_guide_is_run_here() -> None:
 
 @pytest.mark.parametrize("page", TRANSCRIPTS)
 def test_the_statements_of_a_guide(spark: SparkSession, page: str) -> None:
+    spark = spark.newSession()  # without the temporary views of other tests
     spark.sql("CREATE DATABASE guide")
     spark.sql("USE guide")
     try:
