@@ -33,7 +33,7 @@ class KeptProgram private[changelog] (
     kinds: Seq[SourceKind],
     val tellsChanges: Boolean = true) {
   private val arrived = program.feeds.map { feed =>
-    feed.name -> (if (feed.upsert) new UpsertTable(feed) else new RetractTable)
+    feed.name -> (if (feed.upsert) new UpsertTable(feed) else new RetractTable(feed.insertOnly))
   }.toMap
   private val sources =
     if (!tellsChanges) Map.empty[String, FeedSource]

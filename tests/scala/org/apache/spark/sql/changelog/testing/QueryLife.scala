@@ -20,7 +20,7 @@ import org.apache.spark.sql.changelog.identity.QueryRecord
  */
 class QueryLife(spark: SparkSession, feeds: Feed*) {
   private val home = QuickFileSystem.temporaryDirectory().toPath
-  private val tables = feeds.map(feed => feed.name -> new RetractTable).toMap
+  private val tables = feeds.map(feed => feed.name -> new RetractTable(feed.insertOnly)).toMap
   private var numFiles = 0
   private var numCheckpoints = 0
 

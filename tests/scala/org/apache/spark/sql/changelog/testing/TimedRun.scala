@@ -47,7 +47,7 @@ class TimedRun(
   private val sessions = new OracleSessions(spark)
   private val checkpoint: File = QuickFileSystem.temporaryDirectory()
   private val clock = new ManualClock(start)
-  private val tables = feeds.map(feed => feed.name -> new RetractTable).toMap
+  private val tables = feeds.map(feed => feed.name -> new RetractTable(feed.insertOnly)).toMap
   private val remembered = ttls.map { case (name, ttl) => name -> new RememberedRows(ttl) }
   private val sources = feeds.map { feed =>
     feed.name -> InMemory.open(sessions.batch, rawSchema(feed), partitions = 2)

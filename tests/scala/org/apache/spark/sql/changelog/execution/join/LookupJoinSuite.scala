@@ -43,7 +43,7 @@ class LookupJoinSuite extends AnyFunSuite with ChangelogSession with ErrorChecks
       val random = new Random(seed)
       val values = new RandomValues(random, wraps = false, small = true)
       val changelogs = Seq(orders, rates).map(new RandomChangelog(random, _, values))
-      val table = if (rates.upsert) new UpsertTable(rates) else new RetractTable
+      val table = if (rates.upsert) new UpsertTable(rates) else new RetractTable(rates.insertOnly)
       val streams = Seq(orders, rates).map { feed =>
         val schema = feed.schema.add("op", StringType)
         val stream = MemoryStream[Row](1)(Encoders.row(schema), spark.sqlContext)

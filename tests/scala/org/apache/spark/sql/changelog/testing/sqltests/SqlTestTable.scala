@@ -23,7 +23,7 @@ final class Arrival(val name: String, val batches: Seq[Map[String, Seq[Change]]]
 
   /** The rows of a table after a batch. */
   def rowsAfter(batch: Int, table: String): Seq[Row] = {
-    val kept = new RetractTable
+    val kept = new RetractTable()
     batches.take(batch + 1).foreach(_(table).foreach(kept.add))
     kept.rows
   }

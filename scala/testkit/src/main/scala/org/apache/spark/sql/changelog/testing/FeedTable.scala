@@ -25,9 +25,9 @@ sealed abstract class FeedTable {
 
 /**
  * A table of a feed with full rows. Keeps arrival order, so that both runs break ties equally. An insert after
- * its unmatched retraction has no effect.
+ * its unmatched retraction has no effect. Unless `insertOnly`, -0.0 is read as 0.0.
  */
-final class RetractTable extends FeedTable {
+final class RetractTable(insertOnly: Boolean = false) extends FeedTable {
   private val table = mutable.ArrayBuffer.empty[Row]
   private val awaited = new RowMultiset
 
@@ -41,7 +41,20 @@ final class RetractTable extends FeedTable {
         if (same >= 0) same else table.lastIndexWhere(RowMultiset.normalize(_) == gone)
       if (at >= 0) table.remove(at) else awaited.add(change.row, 1)
     } else if (awaited.count(change.row) > 0) awaited.add(change.row, -1)
-    else table += change.row
+    else table += (if (insertOnly) change.row else RetractTable.read(change.row))
+}
+
+private object RetractTable {
+
+  def read(row: Row): Row = Row.fromSeq(row.toSeq.map(withoutSign))
+
+  private def withoutSign(value: Any): Any = value match {
+    case value: Double if value == 0.0 => 0.0
+    case value: Float if value == 0.0f => 0.0f
+    case nested: Row => read(nested)
+    case elements: scala.collection.Seq[_] => elements.map(withoutSign)
+    case other => other
+  }
 }
 
 /**

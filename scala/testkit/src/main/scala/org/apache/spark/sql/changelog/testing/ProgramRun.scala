@@ -43,7 +43,7 @@ private[testing] class ProgramRun(
     feed.name -> kind.open(sessions.batch, rawSchema(feed), feed.partitions)
   }.toMap
   private val tables = program.feeds.map { feed =>
-    val table = if (feed.upsert) new UpsertTable(feed) else new RetractTable
+    val table = if (feed.upsert) new UpsertTable(feed) else new RetractTable(feed.insertOnly)
     program.snapshots.getOrElse(feed.name, Nil).foreach(row => table.add(Change("+I", row)))
     feed.name -> table
   }.toMap
