@@ -111,6 +111,33 @@ class PagedStateProviderSuite extends AnyFunSuite with ProviderFixture with Erro
     }
   }
 
+  test("the next run takes a table that is larger than the heap may keep, too") {
+    val directory = QuickFileSystem.temporaryDirectory()
+    val limit = 2 * (StateMemory.numHeapBytes + (2 << 20))
+    val fraction = limit.toDouble / (Runtime.getRuntime.maxMemory - 300 * 1024 * 1024)
+    val conf = Map(
+      KeptFor -> "1min",
+      "spark.sql.streaming.stateStore.pages.heapFraction" -> fraction.toString)
+    val first = paged(directory, conf)
+    val store = first.getStore(0)
+    val entries = (0 until 100000).map(n => (n % 1000, n) -> n)
+    put(store, entries: _*)
+    store.commit()
+    first.close()
+    // a file that can't be read, and looks the same
+    val written = files(directory).find(_.getName == "1.delta").get
+    val time = written.lastModified()
+    Files.write(written.toPath, new Array[Byte](written.length().toInt))
+    written.setLastModified(time)
+    val next = paged(directory, conf)
+    val again = next.getStore(1)
+    assert(content(again) == entries.toMap)
+    assert(again.metrics.customMetrics(PagedStateStore.FileBytes) > 0)
+    put(again, (1, 1) -> -1)
+    again.commit()
+    assert(content(next.getReadStore(2)) == entries.toMap + ((1, 1) -> -1))
+  }
+
   test("a table that is in use, of another version or another layout is not taken") {
     val directory = QuickFileSystem.temporaryDirectory()
     val kept = Map(KeptFor -> "1min")

@@ -40,7 +40,6 @@ class PagedStateProvider extends DelegatingStateProvider("PagedStateStoreProvide
   private var newTable: () => PagedTable = _
   private var layout: Any = _
   private var keptFor = 0L
-  private var maxKeptBytes = 0L
   private var storeConf: StateStoreConf = _
   private var files: StateFiles = _
   private var snapshots: StateSnapshots = _
@@ -75,7 +74,6 @@ class PagedStateProvider extends DelegatingStateProvider("PagedStateStoreProvide
     }
     layout = (keySchema, valueSchema, numPrefixColumns)
     keptFor = storeConf.sqlConfs.get(KeptFor.key).fold(DefaultKeptFor)(KeptFor.valueConverter)
-    maxKeptBytes = (heapBytes / 2).toLong
     this.storeConf = storeConf
     files = new StateFiles(
       stateStoreId.storeCheckpointLocation(),
@@ -122,7 +120,7 @@ class PagedStateProvider extends DelegatingStateProvider("PagedStateStoreProvide
   /** Keeps the table for a while, for the next run of the query in this process. */
   override def close(): Unit = synchronized {
     val isKept = stamp.nonEmpty && store == null && keptFor > 0 &&
-      StateMemory.numHeapBytes < maxKeptBytes && (newest.get(stateStoreId) eq this)
+      (newest.get(stateStoreId) eq this) && table.moveToFiles()
     val end: Runnable = () => release()
     if (isKept) releases.schedule(end, keptFor, TimeUnit.SECONDS) else end.run()
     snapshots.close()

@@ -180,6 +180,12 @@ private[state] final class PagedTable(
     new StateView(pages.view(), addresses, addresses.length, addresses.length)
   }
 
+  /** Moves pages to files while the heap is half full. Returns whether the heap has room for the rest. */
+  def moveToFiles(): Boolean = {
+    pages.makeRoom(memory.exceedsHalf)
+    !memory.exceedsHalf
+  }
+
   /** Frees the table's memory. */
   override def close(): Unit = memory.close()
 

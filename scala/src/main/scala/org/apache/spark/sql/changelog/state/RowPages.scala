@@ -140,7 +140,7 @@ private[state] final class RowPages(largestPage: Int, memory: StateMemory) {
     numNewBytes = 0
     numReleasedBytes = 0
     files.reclaim(pages)
-    makeRoom()
+    makeRoom(memory.exceedsLimit(0))
   }
 
   /** Returns the current records, unaffected by later writes. */
@@ -189,7 +189,7 @@ private[state] final class RowPages(largestPage: Int, memory: StateMemory) {
   private def reserve(size: Int): Long = {
     if (tail == 0 || pages(tail).size - used(tail) < size) {
       tail = addPage(size)
-      makeRoom()
+      makeRoom(memory.exceedsLimit(0))
     }
     val place = used(tail)
     used(tail) += size
@@ -222,9 +222,10 @@ private[state] final class RowPages(largestPage: Int, memory: StateMemory) {
     number
   }
 
-  /** Moves the oldest pages to files until the heap has room. The page being written stays. */
-  private def makeRoom(): Unit =
-    while (onHeap.size > 1 && memory.exceedsLimit(0)) {
+  /** Moves the oldest pages to files while the heap is full. The page being written stays. */
+  def makeRoom(isFull: => Boolean): Unit = {
+    var isPossible = true
+    while (isPossible && onHeap.size > 1 && isFull) {
       val number = onHeap.poll()
       if (number == tail) onHeap.add(number)
       else
@@ -233,9 +234,12 @@ private[state] final class RowPages(largestPage: Int, memory: StateMemory) {
             numPageBytes += page.size - pages(number).size
             memory.takeHeap(-pages(number).size)
             pages(number) = page
-          case None => onHeap.addFirst(number)
+          case None =>
+            onHeap.addFirst(number)
+            isPossible = false
         }
     }
+  }
 
   private def sizeAt(address: Long): Int = {
     val page = pageOf(address)

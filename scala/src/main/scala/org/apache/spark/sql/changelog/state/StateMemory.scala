@@ -45,10 +45,13 @@ private[state] final class StateMemory(
   def numFileBytes: Long = used.files.get
 
   /** Returns whether the heap has no room for `more` bytes of this table. */
-  def exceedsLimit(more: Long): Boolean =
-    !isDiskFull && heap.get + more > limit && used.heap.get + more > limit / math.max(
-      1,
-      tables.get)
+  def exceedsLimit(more: Long): Boolean = !isDiskFull && exceeds(limit, more)
+
+  /** Returns whether the heap of all tables, and this table's share of it, exceed half of the limit. */
+  def exceedsHalf: Boolean = exceeds(limit / 2, 0)
+
+  private def exceeds(limit: Long, more: Long): Boolean =
+    heap.get + more > limit && used.heap.get + more > limit / math.max(1, tables.get)
 
   /** Returns whether an array of this size may find no contiguous room in a heap with enough room in total. */
   private def isTooLargeForHeap(size: Long): Boolean = !isDiskFull && size > limit / LargestShare
