@@ -101,6 +101,8 @@ class IcebergRestServer(home: File) {
         if (request.stageCreate)
           CatalogHandlers.stageTableCreate(catalog, space(in), request)
         else CatalogHandlers.createTable(catalog, space(in), request)
+      case ("POST", List("v1", "namespaces", in, "register")) =>
+        CatalogHandlers.registerTable(catalog, space(in), read[RegisterTableRequest])
       case ("POST", List("v1", "namespaces", _, "tables", _, "metrics")) => ()
       case (method, List("v1", "namespaces", in, "tables", name)) =>
         val table = TableIdentifier.of(space(in), name)

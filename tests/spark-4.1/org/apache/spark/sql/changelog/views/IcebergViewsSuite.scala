@@ -6,6 +6,7 @@ package org.apache.spark.sql.changelog.views
 import java.io.File
 
 import org.apache.commons.io.FileUtils
+import org.apache.iceberg.expressions.Expressions
 
 import org.apache.spark.sql.Row
 
@@ -77,6 +78,56 @@ class IcebergViewsSuite extends CatalogViewTest with IcebergSession {
     refresh("INCREMENTAL STRICT")
     check(totals, view)
     assert(run("SELECT count(*) FROM other.db.v") == Seq(Row(2L)))
+  }
+
+  test("the next refresh tells of a commit by others, and FULL mends the view") {
+    deliver("+I 1 Ada 5", "+I 2 Ben 3", "+I 3 Ben 4")
+    create(totals, name = view)
+    deliver("+I 4 Eve 3")
+    refresh()
+    def others(statement: String): Unit = RefuseViewWrites.allow(spark) {
+      run(statement)
+      ()
+    }
+    def current = api("v").currentSnapshot.snapshotId
+    val commits = Seq[(String, () => Unit)](
+      "an INSERT of a session without the extension" ->
+        (() => others(s"INSERT INTO $view VALUES ('Zoe', 1, 1)")),
+      "an UPDATE of such a session" -> (() => others(s"UPDATE $view SET n = 7")),
+      "a DELETE by another engine" ->
+        (() => api("v").newDelete().deleteFromRowFilter(Expressions.alwaysTrue()).commit()),
+      "a rollback" -> { () =>
+        val last = api("v").currentSnapshot
+        api("v").manageSnapshots().rollbackTo(last.parentId).commit()
+      },
+      "a rollback, with a change of properties after it" -> { () =>
+        api("v").manageSnapshots().rollbackTo(api("v").currentSnapshot.parentId).commit()
+        run(s"ALTER MATERIALIZED VIEW $view SET TBLPROPERTIES ('a' = '1')")
+        ()
+      })
+    for (((what, commit), index) <- commits.zipWithIndex) withClue(s"$what: ") {
+      deliver(s"+I ${10 + index} Eve 1")
+      refresh("INCREMENTAL STRICT")
+      call("rewrite_data_files", "v", "options => map('rewrite-all', 'true')")
+      run(s"ALTER MATERIALIZED VIEW $view SET TBLPROPERTIES ('b' = '$index')")
+      refresh("INCREMENTAL STRICT")
+      val before = current
+      commit()
+      assert(current != before)
+      for (_ <- 1 to 2)
+        checkError("CHANGELOG_VIEW_WRITTEN_BY_OTHERS", "view" -> "`ice`.`db`.`v`")(refresh())
+      checkError("CHANGELOG_VIEW_WRITTEN_BY_OTHERS")(run(s"START MATERIALIZED VIEW $view"))
+      refresh("FULL")
+      check(totals, view)
+    }
+    run(s"START MATERIALIZED VIEW $view")
+    run(s"STOP MATERIALIZED VIEW $view")
+    call("rewrite_data_files", "v", "options => map('rewrite-all', 'true')")
+    expire()
+    refresh("INCREMENTAL STRICT")
+    others(s"INSERT INTO $view VALUES ('Zoe', 1, 1)")
+    val written = s"the snapshot $current"
+    checkError("CHANGELOG_VIEW_WRITTEN_BY_OTHERS", "written" -> written)(refresh())
   }
 
   private def version: Long =

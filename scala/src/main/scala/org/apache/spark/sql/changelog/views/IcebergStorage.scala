@@ -56,13 +56,15 @@ class IcebergStorage(session: SparkSession) extends CatalogStorage(session) {
       session.catalog.refreshTable(view.sql)
     }
 
-  /** Writes the rows of a version. Notes the batch of the rows, if the rows are those of a batch. */
+  /** Writes the rows of a version. Notes the generation, and the batch of the rows, if the rows are those of a batch. */
   private def overwrite(view: MaterializedView, version: Version)(table: Table): Unit = {
-    val checkpoint = ViewDefinition.fromProperties(version.properties).get.checkpoint
+    val definition = ViewDefinition.fromProperties(version.properties).get
     val note = for {
       batch <- Snapshots.batchOf(new Path(version.path))
-      query <- new StreamLogs(session, checkpoint).queryId
+      query <- new StreamLogs(session, definition.checkpoint).queryId
     } yield IcebergCommits.ofBatch(query, batch)
+    val notes =
+      note.getOrElse(Map.empty) ++ IcebergCommits.ofGeneration(definition.folder.getName)
     val (catalog, name) = new ViewCatalog(session).ownerOf(view.name)
     val target = DataSourceV2Relation.create(
       table,
@@ -70,7 +72,7 @@ class IcebergStorage(session: SparkSession) extends CatalogStorage(session) {
       Some(name),
       CaseInsensitiveStringMap.empty)
     val rows = rowsOf(view, version).queryExecution.analyzed
-    Delta.having(session, note.getOrElse(Map.empty))(RefuseViewWrites.allow(session) {
+    Delta.having(session, notes)(RefuseViewWrites.allow(session) {
       Dataset.ofRows(session, OverwriteByExpression.byName(target, rows, Literal.TrueLiteral))
       ()
     })
@@ -93,11 +95,21 @@ class IcebergStorage(session: SparkSession) extends CatalogStorage(session) {
   override def version(view: MaterializedView): Long =
     icebergOf(view).history.nextOption().fold(0L)(_.number)
 
-  /** Returns None, because staged files of a published version are not read again. */
+  override def lastVersion(view: MaterializedView): Option[Long] = icebergOf(view).snapshot
+
+  /** Accepts compaction, and the loss of `since` by expiry. */
   override def writtenByOthers(
       view: MaterializedView,
       queryId: String,
-      since: Option[Long]): Option[String] = None
+      since: Option[Long]): Option[String] = since.flatMap { since =>
+    val table = icebergOf(view)
+    val (later, before) = table.history.toSeq.span(_.id != since)
+    val isExpired = !table.has(Some(since)) && later.lastOption.exists(_.number > 1)
+    val isForked = before.isEmpty && !isExpired
+    if (isForked)
+      Some(s"the table, whose rows no longer build on the snapshot $since of the last refresh")
+    else later.find(IcebergCommits.isOfOthers).map(other => s"the snapshot ${other.id}")
+  }
 
   override def changes(view: MaterializedView, from: Long, to: Option[Long]): DataFrame = {
     val table = icebergOf(view)

@@ -7,12 +7,7 @@ import scala.annotation.tailrec
 
 import org.apache.hadoop.fs.Path
 
-import org.apache.spark.sql.Row
-import org.apache.spark.sql.catalyst.TableIdentifier
-import org.apache.spark.sql.catalyst.expressions.Literal
-import org.apache.spark.sql.catalyst.util.quoteIdentifier
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
-import org.apache.spark.sql.execution.command.DropTableCommand
 
 import org.apache.spark.sql.changelog.checkpoint.{CheckpointFiles, Fence}
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
@@ -23,42 +18,15 @@ import org.apache.spark.sql.changelog.views.files.{
 }
 
 /**
- * SnapshotStorage: stores a view as immutable files. Each batch writes all rows into new files, and then repoints a
- * Spark view to these files. Readers in every session see the catalog change at once, unlike a change in a table's
- * files.
+ * SnapshotStorage: stores the versions of a view as immutable files, and publishes the last version in a catalog. Each
+ * batch writes all rows into new files.
  *
  * {{{
- *   v: SELECT * FROM parquet.`<home>/<generation>/rows/batch-9`
  *   <home>/<generation>/checkpoint
  *   <home>/<generation>/rows/batch-7, batch-9
  * }}}
  */
-class SnapshotStorage(session: SparkSession) extends ViewStorage {
-  private val catalog = session.sessionState.catalog
-
-  override def create(made: MaterializedView): MaterializedView = {
-    if (made.layout.nonEmpty) {
-      throw analysis(
-        "CHANGELOG_VIEW_CLAUSE_NOT_SUPPORTED",
-        "view" -> made.sql,
-        "clause" -> "Partitioning or clustering of files that are written anew by each batch",
-        "advice" -> "Leave it out, or store the view USING delta.")
-    }
-    val definition = made.definition
-    val generation = ViewStorage.newGeneration(newHome(made.name))
-    val view = made.copy(definition = definition.copy(generation = Some(generation)))
-    checkStore(view)
-    val path = new Path(view.definition.rows, SnapshotStorage.Initial)
-    write(view, session.createDataFrame(java.util.List.of[Row](), view.schema), path)
-    val comment = definition.comment.map(text => s"COMMENT ${Literal(text).sql}").getOrElse("")
-    // The view has its properties from the start, because the process may end after this statement.
-    val properties = ViewStorage.listed(view.definition.toProperties - "comment")
-    session.sql(s"""
-      CREATE VIEW ${view.sql} $comment TBLPROPERTIES ($properties)
-      AS ${select(view, path)}""")
-    show(view, path)
-    view
-  }
+abstract class SnapshotStorage(session: SparkSession) extends ViewStorage {
 
   /** Rejects a store where two processes may both write the next version. */
   protected def checkStore(view: MaterializedView): Unit = {
@@ -143,8 +111,7 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
   }
 
   /** Returns whether the catalog lacks the last version. */
-  protected def isUnpublished(view: MaterializedView, number: Long, last: Version): Boolean =
-    number > version(view)
+  protected def isUnpublished(view: MaterializedView, number: Long, last: Version): Boolean
 
   /**
    * Adds a version with the new term. A commit by the last holder would need the same version number, and therefore
@@ -158,34 +125,11 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
     }
   }
 
-  /**
-   * Returns the default folder of a table of this name, unless the folder contains parts of another view. The view may
-   * be renamed, belong to another catalog, or be left by an interrupted drop.
-   */
-  private def newHome(name: TableIdentifier): Path = {
-    val path = new Path(catalog.defaultTablePath(name))
-    val others = Iterator.from(2).map(number => path.suffix(s"-$number"))
-    (Iterator(path) ++ others).find(path => !ViewStorage.isHome(session, path)).get
-  }
-
   /** Changes the definition and keeps the rows. */
   override def alter(view: MaterializedView, definition: ViewDefinition): Unit =
     new SnapshotVersions(session, view).last.foreach { case (_, version) =>
       show(view.copy(definition = definition), new Path(version.path))
     }
-
-  /** Renames the view. Rows and checkpoint keep their folders. */
-  override def rename(view: MaterializedView, to: TableIdentifier): Unit = {
-    // Spark's command parses the name without quotes, and therefore rejects a number.
-    session.catalog.uncacheTable(view.sql)
-    catalog.renameTable(view.name, to)
-  }
-
-  override def drop(view: MaterializedView): Unit = {
-    // `DROP VIEW` as a statement would drop the materialized view.
-    DropTableCommand(view.name, ifExists = false, isView = true, purge = false).run(session)
-    ViewStorage.deleteAll(session, view.definition.home)
-  }
 
   /** Publishes the rows in a folder together with the definition of `view`. */
   def show(view: MaterializedView, path: Path): Unit = SnapshotStorage.alone(view) {
@@ -205,37 +149,7 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
   }
 
   /** Publishes a version of this number. */
-  protected def publish(view: MaterializedView, number: Long, version: Version): Unit = {
-    val schema = version.columns
-    val text = select(view.copy(schema = schema), new Path(version.path))
-    val output = schema.fieldNames.zipWithIndex.map { case (name, index) =>
-      s"view.query.out.col.$index" -> name
-    }
-    val table = catalog.getTableMetadata(view.name)
-    val before = ViewDefinition.fromProperties(table.properties).map(_.toProperties.keySet)
-    catalog.alterTable(
-      table.copy(
-        schema = schema,
-        comment = version.properties.get("comment"),
-        viewText = Some(text),
-        viewOriginalText = Some(text),
-        properties = table.properties -- before.getOrElse(Nil) ++
-          (version.properties - "comment") ++ output +
-          (SnapshotStorage.Published -> number.toString) +
-          ("view.query.out.numCols" -> output.length.toString)))
-  }
-
-  override def version(view: MaterializedView): Long = catalog
-    .getTableMetadata(view.name)
-    .properties
-    .get(SnapshotStorage.Published)
-    .fold(0L)(_.toLong)
-
-  override def writtenByOthers(
-      view: MaterializedView,
-      queryId: String,
-      since: Option[Long]): Option[String] =
-    new SnapshotVersions(session, view).writtenByOthers.map(folder => s"files into $folder")
+  protected def publish(view: MaterializedView, number: Long, version: Version): Unit
 
   override def changes(view: MaterializedView, from: Long, to: Option[Long]): DataFrame = {
     val shown = version(view)
@@ -255,11 +169,6 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
 
   protected def write(view: MaterializedView, rows: DataFrame, path: Path): Unit =
     rows.write.mode("overwrite").format(view.fileFormat).save(path.toString)
-
-  private def select(view: MaterializedView, path: Path): String = {
-    val names = view.schema.fieldNames.map(quoteIdentifier).mkString(", ")
-    s"SELECT $names FROM ${view.fileFormat}.${quoteIdentifier(path.toString)}"
-  }
 }
 
 object SnapshotStorage {

@@ -87,9 +87,9 @@ class ViewRefresh(session: SparkSession, view: MaterializedView, query: ViewQuer
 
   /** Fails if another writer has changed the view's rows. */
   private def checkWriters(): Unit = for {
-    last <- history.lastSuccess
     queryId <- new StreamLogs(session, view.definition.checkpoint).queryId
-    written <- storage.writtenByOthers(view, queryId, last.shown)
+    if history.lastSuccess.nonEmpty
+    written <- storage.writtenByOthers(view, queryId, history.lastShown)
   } throw analysis("CHANGELOG_VIEW_WRITTEN_BY_OTHERS", "view" -> view.name, "written" -> written)
 
   /** Returns the reason for the kind of refresh if the statement names no kind. */

@@ -123,7 +123,7 @@ object ViewStorage {
       case "delta" =>
         DeltaRelease.require("A view USING delta")
         new DeltaStorage(session)
-      case "parquet" | "orc" => new SnapshotStorage(session)
+      case "parquet" | "orc" => new FilesStorage(session)
       case other =>
         throw analysis(
           "CHANGELOG_VIEW_PROVIDER_NOT_SUPPORTED",

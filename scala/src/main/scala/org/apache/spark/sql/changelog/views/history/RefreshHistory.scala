@@ -45,6 +45,9 @@ class RefreshHistory(session: SparkSession, home: Path) {
   def lastSuccess: Option[RefreshRecord] =
     paths.iterator.flatMap(read).find(_.succeeded)
 
+  /** Returns the last recorded version of the view's table. A run until STOP records none. */
+  def lastShown: Option[Long] = paths.iterator.flatMap(read).flatMap(_.shown).nextOption()
+
   /** Runs a refresh, and records the outcome. */
   def remember(refresh: RefreshReport => Unit): Unit = {
     val report = new RefreshReport

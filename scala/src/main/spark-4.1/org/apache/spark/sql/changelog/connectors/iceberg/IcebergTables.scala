@@ -172,11 +172,9 @@ private[iceberg] object IcebergTables {
     /** Adds a snapshot without changes of rows. The notes of batches stay in the newest snapshot. */
     private def appendNothing(commit: Transaction): Unit = {
       val append = commit.newFastAppend()
-      Option(commit.table.currentSnapshot).foreach { last =>
-        IcebergCommits.notesIn(last.summary.asScala.toMap).foreach { case (name, note) =>
-          append.set(name, note)
-        }
-      }
+      val last = Option(commit.table.currentSnapshot).map(_.summary.asScala.toMap)
+      val notes = last.fold(Map.empty[String, String])(IcebergCommits.notesIn)
+      (notes + IcebergCommits.SameRows).foreach { case (name, note) => append.set(name, note) }
       append.commit()
     }
 
