@@ -205,6 +205,38 @@ class ReadOnlyViewSuite
     FileUtils.deleteDirectory(new File(warehouse, "v"))
   }
 
+  test("a text of the Spark view by others is told by SHOW, and the next refresh restores it") {
+    createOfFiles()
+    val catalog = spark.sessionState.catalog
+    val name = new ViewCatalog(spark).identify(Seq("v"))
+    // As by another process
+    val clean = spark.newSession()
+    def failure =
+      Option(run("SHOW MATERIALIZED VIEWS").head.getAs[String]("failure")).getOrElse("")
+    for (text <- Seq("SELECT id, 7L AS s FROM t", "SELECT 'x' AS other")) {
+      run("INSERT INTO t VALUES (4, 4)")
+      RefuseViewWrites.allow(clean) {
+        clean.sql(s"ALTER VIEW v AS $text").collect()
+        ()
+      }
+      val table = catalog.getTableMetadata(name)
+      assert(table.viewText.contains(text))
+      assert(RowMultiset.of(run("SELECT * FROM v")) == RowMultiset.of(run(text)))
+      assert(failure.contains("CHANGELOG_VIEW_TEXT_CHANGED"))
+      run("ALTER MATERIALIZED VIEW v SET TBLPROPERTIES ('a' = '1')")
+      assert(spark.table("v").columns.toSeq == Seq("id", "s"))
+      catalog.alterTable(
+        catalog
+          .getTableMetadata(name)
+          .copy(viewText = table.viewText, schema = table.schema))
+      run("REFRESH MATERIALIZED VIEW v INCREMENTAL STRICT")
+      check()
+      assert(failure.isEmpty)
+      val told = run("SHOW REFRESHES OF v").map(_.mkString(" "))
+      assert(told.count(_.contains("CHANGELOG_VIEW_TEXT_CHANGED")) >= 2)
+    }
+  }
+
   test("copies of a view's table are no views") {
     run("CREATE TABLE copied SHALLOW CLONE v")
     assert(run("SHOW MATERIALIZED VIEWS").map(_.getAs[String]("name")) == Seq("v"))

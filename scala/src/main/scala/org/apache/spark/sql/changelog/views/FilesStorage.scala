@@ -7,6 +7,7 @@ import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.Row
 import org.apache.spark.sql.catalyst.TableIdentifier
+import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.catalyst.expressions.Literal
 import org.apache.spark.sql.catalyst.util.quoteIdentifier
 import org.apache.spark.sql.classic.SparkSession
@@ -15,6 +16,7 @@ import org.apache.spark.sql.execution.command.DropTableCommand
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.views.files.SnapshotVersions
 import org.apache.spark.sql.changelog.views.files.SnapshotVersions.Version
+import org.apache.spark.sql.changelog.views.history.{RefreshError, RefreshHistory, RefreshReport}
 
 /**
  * FilesStorage: stores a view of the session catalog as files, and points a Spark view to the files of the last version.
@@ -51,11 +53,30 @@ class FilesStorage(session: SparkSession) extends SnapshotStorage(session) {
     view
   }
 
+  /** Restores the text of the Spark view, too, and records the change by others in the view's history. */
+  override def recover(view: MaterializedView): Boolean = {
+    alteredByOthers(view).foreach { error =>
+      val failed = new RefreshReport().finished(Some(RefreshError(session, error)))
+      RefreshHistory.ofView(session, view).add(failed)
+    }
+    super.recover(view)
+  }
+
   override protected def isUnpublished(
       view: MaterializedView,
       number: Long,
       last: Version): Boolean =
-    number > version(view)
+    number > version(view) || alteredByOthers(view).nonEmpty
+
+  /** Compares the text of the Spark view, which `ALTER VIEW` of a session without the extension may have changed. */
+  override def alteredByOthers(view: MaterializedView): Option[Throwable] = {
+    val table = catalog.getTableMetadata(view.name)
+    new SnapshotVersions(session, view).last
+      .filter { case (number, last) =>
+        number == publishedIn(table) && !table.viewText.contains(select(view, last))
+      }
+      .map(_ => analysis("CHANGELOG_VIEW_TEXT_CHANGED", "view" -> view.name))
+  }
 
   /**
    * Returns the default folder of a table of this name, unless the folder contains parts of another view. The view may
@@ -100,11 +121,11 @@ class FilesStorage(session: SparkSession) extends SnapshotStorage(session) {
           ("view.query.out.numCols" -> output.length.toString)))
   }
 
-  override def version(view: MaterializedView): Long = catalog
-    .getTableMetadata(view.name)
-    .properties
-    .get(SnapshotStorage.Published)
-    .fold(0L)(_.toLong)
+  override def version(view: MaterializedView): Long =
+    publishedIn(catalog.getTableMetadata(view.name))
+
+  private def publishedIn(table: CatalogTable): Long =
+    table.properties.get(SnapshotStorage.Published).fold(0L)(_.toLong)
 
   override def writtenByOthers(
       view: MaterializedView,

@@ -35,9 +35,11 @@ class ViewStatus(session: SparkSession, view: MaterializedView) {
     case _ => if (last.forall(_.succeeded) && misread.isEmpty) "IDLE" else "FAILED"
   }
 
-  /** The error in the view's properties, if any. Spark's `ALTER TABLE` sets properties without a check. */
-  private lazy val misread: Option[String] =
-    Try(definition.check()).failed.toOption.map(RefreshError(session, _))
+  /** The error in the view's properties or text, if any. Spark's `ALTER` sets both without a check. */
+  private lazy val misread: Option[String] = {
+    def altered = Try(ViewStorage(session, view).alteredByOthers(view)).toOption.flatten
+    Try(definition.check()).failed.toOption.orElse(altered).map(RefreshError(session, _))
+  }
 
   /** Returns the permitted age of the rows in milliseconds, if given and valid. */
   def lag: Option[Long] = Try(definition.lag).toOption.flatten

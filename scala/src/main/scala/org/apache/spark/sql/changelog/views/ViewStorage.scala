@@ -86,6 +86,9 @@ trait ViewStorage {
       queryId: String,
       since: Option[Long]): Option[String] = None
 
+  /** Returns an error if anyone else has changed what the view's name shows, until the view is recovered. */
+  def alteredByOthers(view: MaterializedView): Option[Throwable] = None
+
   /** Returns the last version, for [[writtenByOthers]]. */
   def lastVersion(view: MaterializedView): Option[Long] = None
 
