@@ -157,6 +157,27 @@ class HistorySuite extends AnyFunSuite with ChangelogSession {
     }
   }
 
+  test("by commit, after a clock that went back, the version before has no interval") {
+    byCommit("SELECT * FROM t") { (query, times) =>
+      changes.add("+I 1 Bern 0")
+      query.next()
+      for ((before, after, minutes) <- Seq(
+          ("Bern", "Oslo", 60),
+          ("Oslo", "Rome", -30),
+          ("Rome", "Wien", 120))) {
+        query.pass(minutes * 60000L)
+        changes.add(s"-U 1 $before 0", s"+U 1 $after 0")
+        query.next()
+      }
+      // The versions have the times 0, 60, 30 and 150 minutes.
+      assert(
+        times(FoldedChanges(query.all)) == Seq(
+          "1 Bern 0 t1 t3 false",
+          "1 Rome 0 t2 t4 false",
+          "1 Wien 0 t4 NULL true"))
+    }
+  }
+
   test("by commit, rows without a key are refused by name") {
     Seq("" -> "SELECT city FROM t", ", key => 'city'" -> "SELECT * FROM t").foreach {
       case (arguments, query) =>
