@@ -136,15 +136,16 @@ object JdbcReading {
     case _ => None
   }
 
-  /** Returns the table of a JDBC catalog as the relation of the JDBC source, with the same columns. */
-  def asSource(relation: LogicalPlan): LogicalPlan = relation match {
+  /** Returns a relation of the JDBC source, or a table of a JDBC catalog as such a relation with the same columns. */
+  def asSource(relation: LogicalPlan): Option[LogicalRelation] = relation match {
+    case logical: LogicalRelation => of(logical).map(_ => logical)
     case DataSourceV2Relation(table: JDBCTable, output, _, _, options, _) =>
       val all = table.jdbcOptions.parameters.originalMap ++ options.asCaseSensitiveMap().asScala
       val whole = Array[Partition](JDBCPartition(null, 0))
       val source =
         JDBCRelation(table.schema, whole, new JDBCOptions(all))(SparkSession.active)
-      LogicalRelation(source).copy(output = output)
-    case other => other
+      Some(LogicalRelation(source).copy(output = output))
+    case _ => None
   }
 
   /** Returns the parts of a table's name in the database's spelling; empty if the text is not a name. */

@@ -8,7 +8,6 @@ import org.apache.spark.sql.catalyst.planning.PhysicalOperation
 import org.apache.spark.sql.catalyst.plans.logical.{Join, LeafNode, LogicalPlan, UnaryNode}
 import org.apache.spark.sql.catalyst.plans.{Inner, JoinType, LeftAnti, LeftOuter, LeftSemi}
 import org.apache.spark.sql.catalyst.types.DataTypeUtils
-import org.apache.spark.sql.execution.datasources.LogicalRelation
 import org.apache.spark.sql.types._
 
 import org.apache.spark.sql.changelog.compat.JdbcReading
@@ -74,13 +73,11 @@ object PointLookup {
 
   /** Marks the database tables of a `lookup`. */
   def mark(plan: LogicalPlan): LogicalPlan = plan.transform { case leaf: LeafNode =>
-    JdbcReading.asSource(leaf) match {
-      case relation: LogicalRelation if JdbcReading.of(relation).nonEmpty =>
-        relation.copy(output = relation.output.map { column =>
-          val metadata = new MetadataBuilder().withMetadata(column.metadata)
-          column.withMetadata(metadata.putBoolean(Mark, value = true).build())
-        })
-      case _ => leaf
+    JdbcReading.asSource(leaf).fold[LogicalPlan](leaf) { relation =>
+      relation.copy(output = relation.output.map { column =>
+        val metadata = new MetadataBuilder().withMetadata(column.metadata)
+        column.withMetadata(metadata.putBoolean(Mark, value = true).build())
+      })
     }
   }
 

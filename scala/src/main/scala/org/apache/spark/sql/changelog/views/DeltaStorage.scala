@@ -4,7 +4,6 @@
 package org.apache.spark.sql.changelog.views
 
 import java.io.FileNotFoundException
-import java.util.concurrent.TimeUnit
 
 import org.apache.hadoop.fs.Path
 
@@ -16,7 +15,6 @@ import org.apache.spark.sql.execution.command.DropTableCommand
 import org.apache.spark.sql.functions.{col, lit}
 import org.apache.spark.sql.types.StructType
 
-import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.connectors.delta.{
   Delta, DeltaCommits, DeltaConflicts, DeltaProperties
 }
@@ -73,12 +71,9 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
         if (isTable) isUntouchedView(location)
         else names(location).forall(_ == Delta.LogFolder)
       if (isRemains) {
-        val end = System.nanoTime() +
-          TimeUnit.MILLISECONDS.toNanos(
-            session.sessionState.conf.getConf(ChangelogConf.VIEW_LEASE))
         def isMade = session.sessionState.catalog.tableExists(view.name)
-        while (!isMade && System.nanoTime() < end) Thread.sleep(PollMillis)
-        if (isMade) throw analysis("CHANGELOG_VIEW_EXISTS", "view" -> view.name)
+        if (ViewLease.waitsFor(session)(isMade))
+          throw analysis("CHANGELOG_VIEW_EXISTS", "view" -> view.name)
         files.delete(location, true)
       }
     }
@@ -375,5 +370,4 @@ object DeltaStorage {
   }
 
   private val Folder = "_changelog"
-  private val PollMillis = 50L
 }

@@ -99,16 +99,17 @@ abstract class SnapshotStorage(session: SparkSession) extends ViewStorage {
   override def fill(view: MaterializedView, rows: DataFrame, queryId: String): Unit =
     replace(view, rows, Replacement.AllRows, Some(queryId))
 
-  override def recover(view: MaterializedView): Boolean = SnapshotStorage.alone(view) {
-    val isBehind = new SnapshotVersions(session, view).last.exists { case (number, last) =>
-      isUnpublished(view, number, last)
+  override def recover(view: MaterializedView): Boolean =
+    SnapshotStorage.alone(view.definition.folder) {
+      val isBehind = new SnapshotVersions(session, view).last.exists { case (number, last) =>
+        isUnpublished(view, number, last)
+      }
+      if (isBehind) {
+        Fence.check("publish")
+        publish(view)
+      }
+      isBehind
     }
-    if (isBehind) {
-      Fence.check("publish")
-      publish(view)
-    }
-    isBehind
-  }
 
   /** Returns whether the catalog lacks the last version. */
   protected def isUnpublished(view: MaterializedView, number: Long, last: Version): Boolean
@@ -132,12 +133,13 @@ abstract class SnapshotStorage(session: SparkSession) extends ViewStorage {
     }
 
   /** Publishes the rows in a folder together with the definition of `view`. */
-  def show(view: MaterializedView, path: Path): Unit = SnapshotStorage.alone(view) {
-    new SnapshotVersions(session, view).add(
-      Version(path.toString, view.schema.json, view.definition.toProperties, at = 0))
-    Fence.check("publish")
-    publish(view)
-  }
+  def show(view: MaterializedView, path: Path): Unit =
+    SnapshotStorage.alone(view.definition.folder) {
+      new SnapshotVersions(session, view).add(
+        Version(path.toString, view.schema.json, view.definition.toProperties, at = 0))
+      Fence.check("publish")
+      publish(view)
+    }
 
   /** Publishes the last version in the catalog. Repeats if a newer version appeared meanwhile. */
   @tailrec
@@ -177,8 +179,8 @@ object SnapshotStorage {
    * Serializes changes to a view's definition within this process, because a running query
    * publishes batches. Another view of the same name has another generation, and does not wait.
    */
-  def alone[T](view: MaterializedView)(change: => T): T =
-    view.definition.folder.toString.intern().synchronized(change)
+  def alone[T](generation: Path)(change: => T): T =
+    generation.getName.intern().synchronized(change)
 
   /** The folder of rows not written by a batch. */
   val Initial = "initial"

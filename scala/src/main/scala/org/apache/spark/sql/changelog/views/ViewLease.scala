@@ -240,6 +240,14 @@ private[views] object ViewLease extends Logging {
     await()
   }
 
+  /** Waits at most for the time of a lease. Returns whether `isDone` by then. */
+  def waitsFor(session: SparkSession)(isDone: => Boolean): Boolean = {
+    val lease = session.sessionState.conf.getConf(ChangelogConf.VIEW_LEASE)
+    val end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(lease)
+    while (!isDone && System.nanoTime() < end) Thread.sleep(PollMillis)
+    isDone
+  }
+
   private def termsOf(session: SparkSession, view: MaterializedView, leaseMillis: Long): Terms = {
     val folder = new Path(view.definition.home, Folder)
     new Terms(folder, session.sessionState.newHadoopConf(), leaseMillis)

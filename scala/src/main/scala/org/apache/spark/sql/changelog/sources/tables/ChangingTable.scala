@@ -156,7 +156,8 @@ private[tables] class SnapshotTable(session: SparkSession, override val name: St
   }
 
   /** The columns of the source. The table may have got others since. */
-  private def columns: Seq[String] = FollowedTables.lookUp(session, name).output.map(_.name)
+  private lazy val columns: Seq[String] =
+    FollowedTables.lookUp(session, name).output.map(_.name)
 
   override def size(since: TableVersion): Option[TableSize] = {
     val found = newest()

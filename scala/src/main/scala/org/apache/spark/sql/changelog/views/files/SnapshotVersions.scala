@@ -15,6 +15,7 @@ import org.json4s.jackson.Serialization
 
 import org.apache.spark.sql.Row
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
+import org.apache.spark.sql.execution.streaming.sinks.FileStreamSink
 import org.apache.spark.sql.functions.lit
 import org.apache.spark.sql.types.{DataType, StringType, StructType}
 
@@ -76,7 +77,7 @@ class SnapshotVersions(session: SparkSession, view: MaterializedView) {
       val seen = files.listStatus(new Path(version.path)).toSeq.filter { status =>
         val name = status.getPath.getName
         // The log of a streaming query decides which files readers see.
-        !name.startsWith("_") && !name.startsWith(".") || name == MetadataLog
+        !name.startsWith("_") && !name.startsWith(".") || name == FileStreamSink.metadataDir
       }
       val sizes = seen.map(status =>
         s"${status.getPath.getName} ${if (status.isFile) status.getLen else 0}")
@@ -190,8 +191,6 @@ object SnapshotVersions {
 
   /** The name of the folder, below the home of a view. */
   val Folder = "versions"
-
-  private val MetadataLog = "_spark_metadata"
 
   val CommitVersion = "_commit_version"
   val CommitTimestamp = "_commit_timestamp"

@@ -106,10 +106,9 @@ class FilesSinkProvider extends ChangelogSinkProvider("changelog-files") {
     new FilesSink(options, (session, path) => options.get("view").foreach(show(session, _, path)))
 
   private def show(session: SparkSession, name: String, path: Path): Unit = {
-    val parts = CatalystSqlParser.parseMultipartIdentifier(name)
-    val views = new ViewCatalog(session)
-    val view = SnapshotStorage.alone(views.get(parts)) {
-      val view = views.get(parts)
+    // The snapshot lies in the folder `rows` of the generation.
+    val view = SnapshotStorage.alone(path.getParent.getParent) {
+      val view = new ViewCatalog(session).get(CatalystSqlParser.parseMultipartIdentifier(name))
       ViewStorage(session, view) match {
         case storage: SnapshotStorage => storage.show(view, path)
         case other => throw new IllegalStateException(s"not of files: $other")
