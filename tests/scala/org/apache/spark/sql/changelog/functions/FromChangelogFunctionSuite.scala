@@ -184,6 +184,10 @@ class FromChangelogFunctionSuite extends AnyFunSuite with ChangelogSession with 
     ("TABLE(feed), 'op', 'op'", "ARGUMENT_INVALID", Seq("argument" -> "key", "value" -> "op")),
     ("TABLE(feed), 'op', 'm'", "ARGUMENT_INVALID", Seq("argument" -> "key", "value" -> "m")),
     (
+      "TABLE(SELECT op, word COLLATE UTF8_LCASE AS word FROM feed), 'op', 'word'",
+      "ARGUMENT_INVALID",
+      Seq("argument" -> "key", "value" -> "word")),
+    (
       "TABLE(feed), 'op', sequence_by => 'm'",
       "ARGUMENT_INVALID",
       Seq("argument" -> "sequence_by")),
