@@ -19,6 +19,17 @@ import org.apache.spark.sql.changelog.testing._
 class ViewLifePropertySuite extends SeedSuite(numSeeds = 3) with ViewSession {
   import ViewLifePropertySuite._
 
+  private var numPartitioned = 0
+  private val modes = mutable.Set.empty[String]
+
+  /** Partitions of a table are recomputed at least once, if a table has some. */
+  override protected def isEnough: Boolean = numPartitioned == 0 || modes(TouchedPartitions.Mode)
+
+  override protected def afterAll(): Unit = {
+    super.afterAll()
+    assert(isEnough, s"$numPartitioned seeds with partitions, and refreshes ${modes.mkString(", ")}")
+  }
+
   override protected def checkSeed(seed: Long): Unit = {
     val life = new ViewLife(seed)
     try life.live()
@@ -31,6 +42,8 @@ class ViewLifePropertySuite extends SeedSuite(numSeeds = 3) with ViewSession {
   private class ViewLife(seed: Long) {
     private val random = new Random(seed)
     private val breadth = new Random(seed + 1000)
+    private val partitions = new Random(seed + 2000)
+    private val partitionedBy = Partitions(Math.floorMod(seed, Partitions.size))
     private val queries = mutable.LinkedHashMap.empty[String, String]
     private val held = mutable.Map.empty[String, RowMultiset]
     private val saved = mutable.Map.empty[String, (String, RowMultiset)]
@@ -40,16 +53,27 @@ class ViewLifePropertySuite extends SeedSuite(numSeeds = 3) with ViewSession {
 
     def live(): Unit = {
       run("CREATE TABLE t (id INT, k INT, v INT, at TIMESTAMP) USING parquet")
-      run("CREATE TABLE u (id INT, k INT, v INT, at TIMESTAMP) USING delta")
+      run(s"CREATE TABLE u (id INT, k INT, v INT, at TIMESTAMP) USING delta $partitionedBy")
+      if (isPartitioned) {
+        numPartitioned += 1
+        execute(
+          "INSERT INTO u SELECT 100 + id, id % 3, id % 4 + 1, TIMESTAMP'2026-01-01' FROM range(12)")
+      }
       Tables.foreach(table => execute(s"INSERT INTO $table VALUES ${rows(2)}"))
       Views.foreach { view =>
         formats(view) = draw(Seq("parquet", "delta"))
         queries(view) = query(sourcesOf(view))
+        if (isPartitioned && view == Views.head) queries(view) = ofPartitions()
         write(s"CREATE MATERIALIZED VIEW $view USING ${formats(view)} AS ${queries(view)}", view)
       }
       (1 to NumStatements).foreach(_ => step())
-      Views.foreach(refresh)
+      Views.foreach { view =>
+        refresh(view)
+        modes ++= run(s"SHOW REFRESHES OF $view").map(_.getAs[String]("mode"))
+      }
     }
+
+    private def isPartitioned = partitionedBy.nonEmpty
 
     def drop(): Unit = {
       Views.reverse.foreach(view => run(s"DROP MATERIALIZED VIEW IF EXISTS $view CASCADE"))
@@ -57,7 +81,9 @@ class ViewLifePropertySuite extends SeedSuite(numSeeds = 3) with ViewSession {
     }
 
     private def step(): Unit = random.nextInt(12) match {
-      case 0 | 1 | 2 | 3 => change()
+      case 0 | 1 | 2 | 3 =>
+        change()
+        if (isPartitioned && partitions.nextBoolean()) refresh(Views.head)
       case 4 | 5 | 6 | 7 => refresh(draw(Views))
       case 8 => write("REFRESH MATERIALIZED VIEWS", Views: _*)
       case 9 => alter(draw(Views))
@@ -66,7 +92,8 @@ class ViewLifePropertySuite extends SeedSuite(numSeeds = 3) with ViewSession {
     }
 
     private def change(): Unit = {
-      if (random.nextBoolean()) execute(s"INSERT INTO t VALUES ${rows(1 + random.nextInt(2))}")
+      if (isPartitioned && partitions.nextBoolean()) () // a join recomputes partitions only then
+      else if (random.nextBoolean()) execute(s"INSERT INTO t VALUES ${rows(1 + random.nextInt(2))}")
       else {
         val kept = run(s"SELECT * FROM t WHERE v <> ${random.nextInt(4)}")
         val values = kept.map(_.toSeq.map(literal).mkString("(", ", ", ")")) :+ row()
@@ -88,6 +115,7 @@ class ViewLifePropertySuite extends SeedSuite(numSeeds = 3) with ViewSession {
     private def alter(view: String): Unit = {
       val changed =
         if (random.nextBoolean()) s"${queries(view)} UNION ALL SELECT id, k, v, at FROM t"
+        else if (isPartitioned && view == Views.head) ofPartitions()
         else query(sourcesOf(view))
       // after a swap it may come to read itself
       if (execute(s"ALTER MATERIALIZED VIEW $view AS $changed")) {
@@ -187,6 +215,19 @@ class ViewLifePropertySuite extends SeedSuite(numSeeds = 3) with ViewSession {
           s"SELECT id, k, v, at FROM $a UNION ALL SELECT id, k, v, at FROM $b WHERE at > now() - INTERVAL 10000 DAYS"))
     }
 
+    /** A query that may be recomputed by the partitions of `u`. */
+    private def ofPartitions(): String = {
+      val queries = Seq(
+        s"SELECT id, k, v, at FROM u WHERE v > ${partitions.nextInt(3)}",
+        "SELECT max(id) AS id, k, INT(sum(v)) AS v, max(at) AS at FROM u GROUP BY k",
+        "SELECT max(id) AS id, k % 2 AS k, INT(count(*)) AS v, max(at) AS at FROM u GROUP BY k % 2",
+        "SELECT DISTINCT id % 5 AS id, k, 1 AS v, TIMESTAMP'2026-01-01' AS at FROM u",
+        "SELECT id, k, INT(rank() OVER (PARTITION BY k ORDER BY v, id)) AS v, at FROM u",
+        "SELECT u.id, u.k, t.v, u.at FROM u LEFT JOIN (SELECT k, max(v) AS v FROM t GROUP BY k) AS t ON u.k = t.k",
+        "SELECT id, k, v, at FROM u WHERE k IN (SELECT k FROM t WHERE v > 1)")
+      queries(partitions.nextInt(queries.size))
+    }
+
     private def rows(number: Int): String = Seq.fill(number)(row()).mkString(", ")
 
     private def row(): String = {
@@ -205,6 +246,9 @@ private object ViewLifePropertySuite {
   val Tables: Seq[String] = Seq("t", "u")
   val Views: Seq[String] = Seq("v1", "v2", "v3", "v4")
   val NumStatements = 12
+
+  /** Mostly a view column is a function of these. */
+  val Partitions: Seq[String] = Seq("", "PARTITIONED BY (k)", "PARTITIONED BY (id, k)")
 
   def literal(value: Any): String = value match {
     case null => "NULL"
