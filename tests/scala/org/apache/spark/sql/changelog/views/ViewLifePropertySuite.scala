@@ -27,7 +27,9 @@ class ViewLifePropertySuite extends SeedSuite(numSeeds = 3) with ViewSession {
 
   override protected def afterAll(): Unit = {
     super.afterAll()
-    assert(isEnough, s"$numPartitioned seeds with partitions, and refreshes ${modes.mkString(", ")}")
+    assert(
+      isEnough,
+      s"$numPartitioned seeds with partitions, and refreshes ${modes.mkString(", ")}")
   }
 
   override protected def checkSeed(seed: Long): Unit = {
@@ -93,7 +95,8 @@ class ViewLifePropertySuite extends SeedSuite(numSeeds = 3) with ViewSession {
 
     private def change(): Unit = {
       if (isPartitioned && partitions.nextBoolean()) () // a join recomputes partitions only then
-      else if (random.nextBoolean()) execute(s"INSERT INTO t VALUES ${rows(1 + random.nextInt(2))}")
+      else if (random.nextBoolean())
+        execute(s"INSERT INTO t VALUES ${rows(1 + random.nextInt(2))}")
       else {
         val kept = run(s"SELECT * FROM t WHERE v <> ${random.nextInt(4)}")
         val values = kept.map(_.toSeq.map(literal).mkString("(", ", ", ")")) :+ row()
