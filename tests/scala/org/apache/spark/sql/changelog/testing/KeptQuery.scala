@@ -23,7 +23,8 @@ import org.apache.spark.sql.{DataFrame, Encoders, Row}
  */
 class KeptQuery(spark: SparkSession, feed: Feed, sql: String, target: => DataFrame) {
   private val raw = s"raw_${feed.name}"
-  private val arrived: FeedTable = if (feed.upsert) new UpsertTable(feed) else new RetractTable(feed.insertOnly)
+  private val arrived: FeedTable =
+    if (feed.upsert) new UpsertTable(feed) else new RetractTable(feed.insertOnly)
   private val rawSchema = StructType(feed.schema.fields).add("op", StringType)
   private val stream = MemoryStream[Row](1)(Encoders.row(rawSchema), spark.sqlContext)
   private val session = spark.newSession()

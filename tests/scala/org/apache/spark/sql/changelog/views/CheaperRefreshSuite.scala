@@ -56,7 +56,7 @@ class CheaperRefreshSuite extends AnyFunSuite with ViewSession with BeforeAndAft
     make(feed)
     create(query)
     run("DELETE FROM facts WHERE id = 1")
-    val (mode, few, all) = refresh()
+    val (mode, few, all) = refresh("INCREMENTAL")
     assert(mode == "incremental" && few.get < 10000 && all > 1500000, (few, all))
     run(updateAll)
     assert(refresh()._1 == "full")
@@ -70,6 +70,29 @@ class CheaperRefreshSuite extends AnyFunSuite with ViewSession with BeforeAndAft
     run("DELETE FROM facts WHERE id = 2")
     assert(refresh()._1 == "incremental")
     check()
+    assert(run("VERIFY MATERIALIZED VIEW v").isEmpty)
+  }
+
+  test(
+    "the first refresh of a new view leaves the state to the second, unless its changes are read") {
+    make(feed)
+    create(query)
+    run("REFRESH MATERIALIZED VIEW v")
+    assert(refresh()._1 == "incremental")
+    run("DROP MATERIALIZED VIEW v")
+    create(query)
+    run("DELETE FROM facts WHERE id = 1")
+    assert(refresh()._1 == "full")
+    val reason = spark.sql("SHOW REFRESHES OF v").head().getAs[String]("reason")
+    assert(reason == "the next refresh computes the state")
+    run("DELETE FROM facts WHERE id = 2")
+    assert(refresh()._1 == "incremental")
+    check()
+    run("DROP MATERIALIZED VIEW v")
+    create("SELECT id, t FROM facts", "v", "delta")
+    create(query.replace("facts", "v"), "w")
+    run("DELETE FROM facts WHERE id = 3")
+    assert(refresh()._1 == "incremental")
     assert(run("VERIFY MATERIALIZED VIEW v").isEmpty)
   }
 
@@ -99,7 +122,7 @@ class CheaperRefreshSuite extends AnyFunSuite with ViewSession with BeforeAndAft
       make(format)
       create(query)
       run(s"INSERT INTO facts SELECT id, sha2(string(id), 256) FROM range($rows, $rows + 3000)")
-      val (_, some, all) = refresh()
+      val (_, some, all) = refresh("INCREMENTAL")
       val part = some.get.toDouble / all
       assert(part > 0.07 && part < 0.12, s"$format $part")
       if (format != "USING parquet") {
@@ -131,7 +154,7 @@ class CheaperRefreshSuite extends AnyFunSuite with ViewSession with BeforeAndAft
     create(query.replace("facts", "v"), "w")
     run("DELETE FROM facts WHERE id = 1")
     assert(refresh()._1 == "incremental")
-    val (mode, few, all) = refresh(view = "w")
+    val (mode, few, all) = refresh("INCREMENTAL", view = "w")
     assert(mode == "incremental" && few.get < 10000 && all > 1500000, (few, all))
     assert(refresh(view = "w")._2.contains(0L))
     run(updateAll)
@@ -189,7 +212,7 @@ class CheaperRefreshSuite extends AnyFunSuite with ViewSession with BeforeAndAft
     create(query)
     run("DELETE FROM facts WHERE id = 1")
     DeltaLog.clearCache()
-    assert(refresh()._3 > 1500000)
+    assert(refresh("INCREMENTAL")._3 > 1500000)
     val snapshot = DeltaLog.forTable(spark, TableIdentifier("facts")).unsafeVolatileSnapshot
     // Delta lets nobody else ask
     val wasComputed = snapshot.getClass.getMethod("_computedStateTriggered").invoke(snapshot)

@@ -137,6 +137,9 @@ class ViewRefresh(session: SparkSession, view: MaterializedView, query: ViewQuer
     if (mayRecompute && changed.exists(cheaper.changesMost)) {
       report.isFor("full", "most rows have changed, and the view has no state")
       compute(Replacement.AllRows, report)
+    } else if (mayRecompute && changed.exists(cheaper.waitsWithState(_, history))) {
+      report.isFor("full", RefreshReason.StateWaits)
+      compute(Replacement.AllRows, report)
     } else {
       report.isFor("incremental", RefreshReason.StateMissing)
       followChanges(policy, report)

@@ -5,7 +5,9 @@ package org.apache.spark.sql.changelog.views.cost
 
 import org.apache.spark.sql.classic.SparkSession
 
-import org.apache.spark.sql.changelog.views.history.{RefreshEstimate, RefreshHistory}
+import org.apache.spark.sql.changelog.views.history.{
+  RefreshEstimate, RefreshHistory, RefreshReason
+}
 import org.apache.spark.sql.changelog.views.{MaterializedView, ViewDependencies, ViewQuery}
 
 /**
@@ -35,6 +37,14 @@ class CheaperRefresh(session: SparkSession, view: MaterializedView, query: ViewQ
     changed.bytesChanged.exists { bytes =>
       bytes >= Little && bytes * 2 > changed.bytesInAll
     }
+
+  /**
+   * Returns whether the first refresh of a new view leaves the state to the second. Computing the state costs up to
+   * four times as much as recomputing the rows, and pays only if more refreshes follow.
+   */
+  def waitsWithState(changed: RefreshEstimate, history: RefreshHistory): Boolean =
+    history.lastSuccess.exists(_.reason == RefreshReason.New) && changed.bytesInAll >= Little &&
+      changed.bytesChanged.exists(_ > 0) && !changesAreRead
 
   /** Returns the amount of changed data, without estimated costs. */
   def changed: Option[RefreshEstimate] =

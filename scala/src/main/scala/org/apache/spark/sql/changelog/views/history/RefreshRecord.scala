@@ -74,4 +74,5 @@ object RefreshReason {
   val Replaced = "the view was replaced"
   val OtherColumns = "the query has other columns"
   val StateMissing = "the state was computed first"
+  val StateWaits = "the next refresh computes the state"
 }
