@@ -113,7 +113,7 @@ class PagedStateProviderSuite extends AnyFunSuite with ProviderFixture with Erro
 
   test("the next run takes a table that is larger than the heap may keep, too") {
     val directory = QuickFileSystem.temporaryDirectory()
-    val limit = 2 * (StateMemory.numHeapBytes + (2 << 20))
+    val limit = 2 * (StateMemory.heap.get + (2 << 20))
     val fraction = limit.toDouble / (Runtime.getRuntime.maxMemory - 300 * 1024 * 1024)
     val conf = Map(
       KeptFor -> "1min",

@@ -180,10 +180,10 @@ private[state] final class PagedTable(
     new StateView(pages.view(), addresses, addresses.length, addresses.length)
   }
 
-  /** Moves pages to files while the heap is half full. Returns whether the heap has room for the rest. */
+  /** Moves pages to files while the heap is half full. Returns whether the heap has room for the indexes. */
   def moveToFiles(): Boolean = {
     pages.makeRoom(memory.exceedsHalf)
-    !memory.exceedsHalf
+    !memory.exceedsLimit(0)
   }
 
   /** Frees the table's memory. */

@@ -119,12 +119,9 @@ private[state] final class StateMemory(
 private[state] object StateMemory {
 
   /** The heap bytes of all tables of this process, and the number of tables. */
-  private val heap = new AtomicLong
+  val heap = new AtomicLong
   private val tables = new AtomicInteger
   private val cleaner = Cleaner.create()
-
-  /** Returns the heap bytes of all tables of this process. */
-  def numHeapBytes: Long = heap.get
 
   private val FileSize = 64 * 1024 * 1024
 
