@@ -38,6 +38,7 @@ TRANSCRIPTS = [
     "cookbook",
     "guides/deduplicate",
     "guides/history",
+    "guides/patterns",
     "guides/top-n",
     "guides/windows",
     "moving",

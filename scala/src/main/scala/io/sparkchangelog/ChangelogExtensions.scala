@@ -12,7 +12,7 @@ import org.apache.spark.sql.changelog.explain.{ChangelogStatusFunction, StatusSt
 import org.apache.spark.sql.changelog.functions._
 import org.apache.spark.sql.changelog.identity.CheckChangelogSupport
 import org.apache.spark.sql.changelog.optimizer._
-import org.apache.spark.sql.changelog.parser.ChangelogParser
+import org.apache.spark.sql.changelog.parser.{ChangelogParser, MatchRecognizeFunction}
 import org.apache.spark.sql.changelog.views._
 import org.apache.spark.sql.changelog.views.changes.{ChangesFunction, ResolveViewChanges}
 import org.apache.spark.sql.changelog.web.ChangelogTab
@@ -43,6 +43,7 @@ class ChangelogExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectTableFunction(HistoryFunction.description)
     extensions.injectTableFunction(LookupFunction.description)
     extensions.injectTableFunction(VersionsOfFunction.description)
+    extensions.injectTableFunction(MatchRecognizeFunction.description)
     extensions.injectTableFunction(ChangesFunction.description)
     extensions.injectTableFunction(ChangelogStatusFunction.description)
     ResolvePhase.hints.foreach(pass => extensions.injectHintResolutionRule(_ => pass.rule))

@@ -27,7 +27,7 @@ import org.apache.spark.sql.changelog.sources.snapshots.InitialSnapshot
  *
  * The first argument is the table. Further arguments are optional constants.
  */
-private[functions] class FunctionArguments(
+private[changelog] class FunctionArguments(
     function: String,
     parameters: Seq[String],
     arguments: Seq[Expression]) {

@@ -161,7 +161,7 @@ private object StatementParser {
  */
 class ChangelogParser(spark: ParserInterface) extends DelegatingParser(spark) {
   override protected def parse(sqlText: String, spark: String => LogicalPlan): LogicalPlan = {
-    val parsed = SystemTime.parse(_: String, spark)
+    val parsed = MatchRecognizeFunction.parse(_: String, SystemTime.parse(_, spark))
     val ours = new StatementParser(sqlText, parsed)
     try
       ours().getOrElse {
@@ -175,7 +175,7 @@ class ChangelogParser(spark: ParserInterface) extends DelegatingParser(spark) {
   }
 
   override def parseQuery(sqlText: String): LogicalPlan =
-    SystemTime.parse(sqlText, super.parseQuery)
+    MatchRecognizeFunction.parse(sqlText, SystemTime.parse(_, super.parseQuery))
 }
 
 /**
