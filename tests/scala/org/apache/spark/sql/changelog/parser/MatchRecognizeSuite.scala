@@ -291,8 +291,7 @@ class MatchRecognizeSuite extends AnyFunSuite with ViewSession with ErrorChecks 
   test("mistakes and what is not supported fail by name") {
     ticker(Seq(1, 2), "2018-09-17 10:00:00", 1)
     def fails(condition: String, clauses: String): Unit = withClue(clauses) {
-      checkError(s"CHANGELOG_ROW_PATTERN_$condition")(
-        run(s"SELECT * FROM Ticker MATCH_RECOGNIZE ($clauses)"))
+      checkError(condition)(run(s"SELECT * FROM Ticker MATCH_RECOGNIZE ($clauses)"))
     }
     val (order, define) = ("ORDER BY rowtime", "DEFINE A AS true")
     val measure = "MEASURES A.price AS p"
@@ -324,7 +323,8 @@ class MatchRecognizeSuite extends AnyFunSuite with ViewSession with ErrorChecks 
       s"$order MEASURES LAST(A.price, -1) AS p PATTERN (A) $define",
       s"$order $measure AFTER MATCH SKIP AT A PATTERN (A) $define",
       s"$order $measure AFTER MATCH SKIP TO FIRST B PATTERN (A) $define",
-      s"$order $measure PATTERN (A) $define ORDER BY 1").foreach(fails("INVALID", _))
+      s"$order $measure PATTERN (A) $define ORDER BY 1").foreach(
+      fails("CHANGELOG_ROW_PATTERN_INVALID", _))
     Seq(
       s"$order $measure ALL ROWS PER MATCH PATTERN (A) $define",
       s"$order $measure PATTERN ({- A -} B) $define",
@@ -335,7 +335,7 @@ class MatchRecognizeSuite extends AnyFunSuite with ViewSession with ErrorChecks 
       s"$order MEASURES LAST(A.price * B.price) AS p PATTERN (A B) $define",
       s"$order MEASURES SUM(PREV(A.price)) AS p PATTERN (A) $define",
       s"$order MEASURES collect_list(A.price) AS p PATTERN (A) $define").foreach(
-      fails("NOT_SUPPORTED", _))
+      fails("CHANGELOG_ROW_PATTERN_NOT_SUPPORTED", _))
     checkError("CHANGELOG_ARGUMENT_INVALID", "argument" -> "clauses")(
       run("SELECT * FROM match_recognize(TABLE(Ticker))"))
   }

@@ -22,8 +22,8 @@ import org.apache.spark.sql.changelog.errors.ChangelogErrors.runtime
  * @param rows
  *   the rows of the partition, in any order
  * @param functions
- *   the measures, followed by the conditions and folds that `pattern` refers to by position. The parameters of a
- *   function are the slots in `pattern.parameters`
+ *   the measures, followed by the conditions and folds, with positions in `pattern`. The parameters of a function are
+ *   the slots in `pattern.parameters`
  */
 case class MatchRows(rows: Expression, functions: Seq[Expression], pattern: RowPattern)
     extends HigherOrderFunction
@@ -83,15 +83,15 @@ case class MatchRows(rows: Expression, functions: Seq[Expression], pattern: RowP
 }
 
 /**
- * A row pattern. Functions are referred to by their position in [[MatchRows]]. Sets of rows are numbered: set 0 has
- * all rows of a match, set `i + 1` the rows of variable `i`, and further sets the rows of several variables.
+ * A row pattern. Numbers of functions are positions in [[MatchRows]]. Sets of rows are numbered: set 0 has each row of
+ * a match, set `i + 1` the rows of variable `i`, and further sets the rows of several variables.
  *
  * @param measures
  *   the names of the measures
  * @param within
- *   the condition that each row of a match meets, whatever its variable
+ *   the condition of each row of a match, for every variable
  * @param parameters
- *   by function, the slots that its parameters stand for
+ *   by function, the slots of the parameters
  * @param order
  *   the order of rows
  */
@@ -107,16 +107,16 @@ final case class RowPattern(
 
 /**
  * @param condition
- *   the function that is true for rows of the variable; without it any row matches
+ *   the function with the result true for rows of the variable; without a condition, every row matches
  * @param sets
- *   the sets that contain the rows of the variable
+ *   the sets with the rows of the variable
  */
 final case class PatternVariable(name: String, condition: Option[Int], sets: Seq[Int])
 
 /** An aggregate over the rows of a set: the function of its first value, and the function that adds a row. */
 final case class PatternFold(set: Int, zero: Int, update: Int)
 
-/** A step of matching. The distances are to the step that follows. */
+/** A step of matching. Distances count from the following step. */
 sealed trait PatternStep
 
 object PatternStep {
@@ -124,7 +124,7 @@ object PatternStep {
   /** Takes the next row as a row of a variable. */
   final case class TakeRow(variable: Int) extends PatternStep
 
-  /** Tries to match from one step, and if that fails from another step. */
+  /** Tries to match from the first step, and after a failure from the second step. */
   final case class Fork(first: Int, second: Int) extends PatternStep
 
   final case class GoTo(distance: Int) extends PatternStep
@@ -144,7 +144,7 @@ object PatternSlot {
    * @param steps
    *   the number of rows of the set between the row and the set's first or last row
    * @param shift
-   *   the distance in the partition from this row
+   *   the distance in the partition from the row
    */
   final case class RowAt(set: Int, isFromFirst: Boolean, steps: Int, shift: Int)
       extends PatternSlot
@@ -168,9 +168,9 @@ object AfterMatch {
 /**
  * Finds the matches among the rows of a partition, by backtracking in the order of preference.
  *
- * A step with equal rows taken before has an equal outcome, so no step is tried twice for it. If all conditions
- * depend on the tested row and its neighbors only, the outcome depends on the position alone, which bounds the time
- * by the number of steps and rows.
+ * After equal taken rows, a step has an equal outcome, so no step is tried twice. If the conditions depend on the
+ * tested row and the neighbors of the row only, the outcome depends on the position alone, and the time is bounded by
+ * the number of steps and rows.
  */
 private class RowMatcher(
     pattern: RowPattern,
@@ -186,7 +186,7 @@ private class RowMatcher(
     pattern.variables.map(_.condition ++ pattern.within).map(_.toArray).toArray
   private val setsOf = pattern.variables.map(_.sets.toArray).toArray
 
-  /** The number of a step and row that were tried. */
+  /** The numbers of tried steps at a row. */
   private val tried = new BitSet
   private val isByPosition = pattern.variables.forall { variable =>
     variable.condition.forall { condition =>
