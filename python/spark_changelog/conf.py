@@ -213,8 +213,9 @@ class ChangelogConf:
     schema_registry_password = Entry(
         "spark.sql.changelog.schemaRegistry.password",
         str,
-        "The user and password for the schema registry of from_debezium and from_upsert_kafka, "
-        "as 'user:password', or a token without a colon. Not stored in checkpoints and views.",
+        "The user and password for the schema registry of from_debezium, from_upsert_kafka and "
+        "changelog-kafka, as 'user:password', or a token without a colon. Not stored in "
+        "checkpoints and views.",
         optional=True,
     )
     share_equal_parts = Entry(
