@@ -293,6 +293,7 @@ class RescalingSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
       "by" -> JArray(by.take(1))
     }
     Files.writeString(placement, JsonMethods.compact(first))
+    Files.deleteIfExists(placement.resolveSibling(".placement.crc"))
     refused(query, "are not in the partition")
   }
 
