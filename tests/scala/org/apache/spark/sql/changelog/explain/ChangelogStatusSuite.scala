@@ -104,6 +104,8 @@ class ChangelogStatusSuite extends AnyFunSuite with ChangelogSession with Eventu
   test("each query that reads it has what is so then, through a view, too") {
     spark.sql("SELECT query FROM changelog_status()").createOrReplaceTempView("running")
     assert(spark.table("running").isEmpty)
+    raw.reset()
+    raw.add("+I 1 a 5")
     started("anew", counts)(assert(spark.table("running").collect().toSeq == Seq(Row("anew"))))
     assert(spark.sql("SELECT * FROM changelog_status() a JOIN changelog_status() b").count() == 0)
     intercept[AnalysisException](spark.sql("SELECT * FROM changelog_status(1)"))
