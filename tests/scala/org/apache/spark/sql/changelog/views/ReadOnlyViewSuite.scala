@@ -237,6 +237,21 @@ class ReadOnlyViewSuite
     }
   }
 
+  test("a view that others replace by a Spark view is no view any more, and its name is free") {
+    createOfFiles()
+    val clean = spark.newSession()
+    RefuseViewWrites.allow(clean) {
+      clean.sql("CREATE OR REPLACE VIEW v AS SELECT 7 AS a").collect()
+      ()
+    }
+    checkError("CHANGELOG_VIEW_NOT_FOUND")(run("REFRESH MATERIALIZED VIEW v"))
+    assert(run("SELECT * FROM v").map(_.getInt(0)) == Seq(7))
+    assert(run("SHOW MATERIALIZED VIEWS").isEmpty)
+    run("DROP VIEW v")
+    run(s"CREATE MATERIALIZED VIEW v USING parquet AS $query")
+    check()
+  }
+
   test("copies of a view's table are no views") {
     run("CREATE TABLE copied SHALLOW CLONE v")
     assert(run("SHOW MATERIALIZED VIEWS").map(_.getAs[String]("name")) == Seq("v"))
