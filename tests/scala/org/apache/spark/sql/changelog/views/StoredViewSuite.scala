@@ -31,10 +31,20 @@ class StoredViewSuite extends ViewTest {
     }
     // as in a session without the settings of the tests
     spark.conf.unset(STREAMING_CHECKPOINT_FILE_MANAGER_CLASS.parent.key)
-    run("CREATE TABLE plain (customer STRING, amount INT) USING delta")
-    run("INSERT INTO plain VALUES ('Ada', 1), ('Ben', 2)")
     for (scheme <- Seq("store", "unconditional", "ignorant", "lagging"))
       run(s"CREATE DATABASE $scheme LOCATION '$scheme://$folder/$scheme'")
+  }
+
+  /** Runs before the first test, so that the suite is left out on a version of Spark without Delta. */
+  private lazy val createPlain: Unit = {
+    run("CREATE TABLE plain (customer STRING, amount INT) USING delta")
+    run("INSERT INTO plain VALUES ('Ada', 1), ('Ben', 2)")
+    ()
+  }
+
+  override def beforeEach(): Unit = {
+    super.beforeEach()
+    createPlain
   }
 
   override def afterEach(): Unit = {
