@@ -250,6 +250,7 @@ class ReadOnlyViewSuite
     run("DROP VIEW v")
     run(s"CREATE MATERIALIZED VIEW v USING parquet AS $query")
     check()
+    FileUtils.deleteDirectory(new File(warehouse, "v"))
   }
 
   test("copies of a view's table are no views") {
