@@ -85,7 +85,7 @@ def shell(tmp_path: Path) -> Iterator[Shell]:
 
 
 def wait_until(is_so: Callable[[], bool]) -> None:
-    end = time.monotonic() + 120
+    end = time.monotonic() + 300
     while not is_so():
         assert time.monotonic() < end
         time.sleep(0.1)
