@@ -193,6 +193,21 @@ def test_queries_of_a_statement_set_have_their_own_sinks(
     assert kept("rides") == {(3,)}
 
 
+def test_equal_parts_of_a_statement_set_are_computed_once(
+    spark: SparkSession, tmp_path: Path, rides: DataFrame
+) -> None:
+    most = totals(rides).agg(F.max("total").alias("most"))
+    queries = {"totals": to_changelog(totals(rides)), "most": to_changelog(most)}
+    options = {"sinks": "totals, most"}
+    for name in queries:
+        options |= {f"{name}.format": "changelog-memory", f"{name}.queryName": f"shared_{name}"}
+    write(statement_set(queries), "changelog-fanout", tmp_path / "checkpoint", **options)
+    state = spark.read.format("state-metadata").load(str(tmp_path / "checkpoint"))
+    assert state.count() == 2
+    assert set(map(tuple, spark.table("shared_totals").collect())) == {("Rome", 12), (None, 2)}
+    assert spark.table("shared_most").collect() == [(12,)]
+
+
 def test_each_query_of_a_statement_set_is_checked_by_its_sink(
     tmp_path: Path, rides: DataFrame
 ) -> None:

@@ -65,7 +65,7 @@ class OperatorIdsSuite extends AnyFunSuite with ChangelogSession {
   test("where two operators would share a place, the query fails before it reads") {
     val life = new QueryLife(spark, t, u)
     batches(life).head()
-    val changes = both(sums, sums.replace("sum(v)", "max(v)"))(life)
+    val changes = both(sums, sums.replace("GROUP BY", "WHERE v > 0 GROUP BY"))(life)
     changes.sparkSession.experimental.extraOptimizations = Seq(AllOperatorsFirst)
     val error = intercept[StreamingQueryException](life.run(changes))
     assert(

@@ -74,7 +74,7 @@ class PhasesSuite extends AnyFunSuite with ChangelogSession with GoldenFiles {
     ResolvePhase(captured.get)
   }
 
-  private def annotated(root: ToChangelog): AnnotatedPlan = AnnotatePhase(root, Nil)
+  private def annotated(root: ToChangelog): AnnotatedPlan = AnnotatePhase(Seq(root), Nil).head
 
   private def emitted(root: AnnotatedPlan): LogicalPlan =
     new EmitPhase(spark, new OperatorIds(0), None)(root)

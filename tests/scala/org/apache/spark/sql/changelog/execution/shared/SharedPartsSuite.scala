@@ -38,9 +38,12 @@ class SharedPartsSuite extends AnyFunSuite with StateRecords with TimedChanges {
   }
 
   /** The physical plan of a query over `t` and `u`. */
-  private def planOf(sql: String): SparkPlan = {
+  private def planOf(sql: String): SparkPlan = planOfAll(changes(sql))
+
+  /** The physical plan of one stream with the changes of several queries. */
+  private def planOfAll(emitted: String): SparkPlan = {
     var plan: Option[SparkPlan] = None
-    withChanges(sql) { (streams, running) =>
+    withEmitted(emitted) { (streams, running) =>
       streams.head.add("+I 1 a 5")
       streams.last.add("+I a 5")
       running.next()
@@ -152,6 +155,42 @@ class SharedPartsSuite extends AnyFunSuite with StateRecords with TimedChanges {
     finally spark.conf.unset(Unshared.head._1)
   }
 
+  test("equal parts of several queries in one stream are computed once") {
+    val whole = Totals + "SELECT k, s FROM s"
+    val most = Totals + "SELECT 'most' AS k, max(c) AS s FROM s"
+    def check(emitted: String, numReadings: Int, numWriters: Int): Unit = {
+      val plan = planOfAll(emitted)
+      withClue(plan.treeString) {
+        assert(readings(plan) == numReadings)
+        val ids = plan.collect { case writer: StateStoreWriter => writer.getStateInfo.operatorId }
+        assert(ids.sorted == Seq.range(0L, numWriters.toLong))
+      }
+    }
+    val both = s"${changes(whole)} UNION ALL ${changes(most)}"
+    check(both, 1, 2)
+    check(s"$both UNION ALL ${changes("SELECT k, w FROM u GROUP BY k, w")}", 1, 3)
+    // A reader without before images asks for other changes.
+    check(s"${changes(whole)} UNION ALL ${changes(most, mode = "upsert")}", 0, 3)
+    // Equal columns of different tables
+    val counts = "SELECT k, count(*) AS c FROM u GROUP BY k"
+    check(s"${changes(counts)} UNION ALL ${changes(counts.replace(" u ", " t "))}", 0, 2)
+    withEmitted(both) { (streams, running) =>
+      streams.head.add("+I 1 a 5", "+I 2 b 3", "+I 3 b 1")
+      assert(running.next() == Seq("a 5 insert", "b 4 insert", "most 2 insert"))
+      assert(running.progress.sources.map(_.numInputRows).toSeq == Seq(3L))
+      running.restart()
+      streams.head.add("-D 3 b 1")
+      val second = Seq(
+        "b 3 update_postimage",
+        "b 4 update_preimage",
+        "most 1 update_postimage",
+        "most 2 update_preimage")
+      assert(running.next() == second)
+      running.restart(repeats = true)
+      assert(running.next() == second)
+    }
+  }
+
   test("a batch without rows of one of two tables is planned like any other") {
     withChanges(
       Totals + "SELECT s.k, s.s, c FROM s JOIN (SELECT max(s) AS m FROM s) ON s = m UNION ALL SELECT k, w, w FROM u") {
@@ -198,15 +237,20 @@ class SharedPartsSuite extends AnyFunSuite with StateRecords with TimedChanges {
     }
   }
 
-  private def withChanges(sql: String)(body: (Seq[RawStream], RunningChanges) => Unit): Unit = {
+  private def changes(sql: String, mode: String = "retract"): String =
+    s"SELECT * FROM to_changelog(TABLE($sql), mode => '$mode')"
+
+  private def withChanges(sql: String)(body: (Seq[RawStream], RunningChanges) => Unit): Unit =
+    withEmitted(changes(sql))(body)
+
+  private def withEmitted(
+      emitted: String)(body: (Seq[RawStream], RunningChanges) => Unit): Unit = {
     val streams = Seq(t, u).map { feed =>
       val raw = new RawStream(spark, s"raw_${feed.name}", s"op STRING, ${feed.columns}")
       spark.sql(feed.read(s"raw_${feed.name}", "op")).createOrReplaceTempView(feed.name)
       raw
     }
-    val running = new RunningChanges(
-      spark.sql(s"SELECT * FROM to_changelog(TABLE($sql))"),
-      QuickFileSystem.temporaryDirectory())
+    val running = new RunningChanges(spark.sql(emitted), QuickFileSystem.temporaryDirectory())
     try body(streams, running)
     finally running.stop()
   }

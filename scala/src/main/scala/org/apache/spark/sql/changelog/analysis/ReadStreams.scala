@@ -129,14 +129,19 @@ object ReadStreams {
  */
 object ReadSourcesOnce extends Rule[LogicalPlan] {
 
-  override def apply(plan: LogicalPlan): LogicalPlan = SeparateSubqueries(once(plan))
-
-  private def once(plan: LogicalPlan): LogicalPlan =
+  override def apply(plan: LogicalPlan): LogicalPlan = SeparateSubqueries {
     if (!conf.getConf(ChangelogConf.SHARE_EQUAL_PARTS_ENABLED) || !keepsApart(plan)) plan
-    else {
-      val known = mutable.Map.empty[Reading, FromChangelog]
-      AnalysisHelper.allowInvokingTransformsInAnalyzer {
-        plan.transformUpWithSubqueries { case source: FromChangelog =>
+    else once(plan, _ => true)
+  }
+
+  /** Merges and numbers the sources for which `mayBeMerged` is true. */
+  private[analysis] def once(
+      plan: LogicalPlan,
+      mayBeMerged: FromChangelog => Boolean): LogicalPlan = {
+    val known = mutable.Map.empty[Reading, FromChangelog]
+    AnalysisHelper.allowInvokingTransformsInAnalyzer {
+      plan.transformUpWithSubqueries {
+        case source: FromChangelog if mayBeMerged(source) =>
           val reading = Reading(source.canonicalized, source.collectLeaves().map(originOf))
           known.get(reading) match {
             case Some(first) if source.streaming && first.output != source.output =>
@@ -146,9 +151,9 @@ object ReadSourcesOnce extends Rule[LogicalPlan] {
               known(reading) = source.copy(number = known.size + 1)
               known(reading)
           }
-        }
       }
     }
+  }
 
   /**
    * Whether the sides of all joins keep separate columns. Spark's rule for redundant aliases
@@ -210,6 +215,24 @@ object ReadSourcesOnce extends Rule[LogicalPlan] {
    * both sides. A join pushed below a projection would then find the column twice.
    */
   private[analysis] val Mark = "spark.sql.changelog.readOnceMore"
+}
+
+/**
+ * Merges and numbers the sources of several `to_changelog`s together, as in a statement set. The
+ * parts of different queries can then be compared.
+ */
+object ReadSourcesOfQueriesOnce extends Rule[LogicalPlan] {
+  override def apply(plan: LogicalPlan): LogicalPlan = {
+    val queries = plan.collect { case root: ToChangelog if root.streaming => root }
+    if (queries.size < 2) plan else ReadSourcesOnce.once(plan, isNumbered)
+  }
+
+  /** Whether a source has a number, and the query is not running. Batches keep the numbers of the query. */
+  private def isNumbered(source: FromChangelog): Boolean = source.number > 0 &&
+    source.collectLeaves().exists {
+      case _: StreamingRelation | _: StreamingRelationV2 => true
+      case _ => false
+    }
 }
 
 /** Removes the marks of repeated readings. Runs after Spark's rules for aliases. */

@@ -5,6 +5,8 @@ package org.apache.spark.sql.changelog.optimizer
 
 import java.util.IdentityHashMap
 
+import scala.collection.mutable
+
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.catalyst.types.DataTypeUtils
@@ -37,9 +39,11 @@ import org.apache.spark.sql.changelog.plans._
 private[optimizer] object AnnotatePhase {
 
   /** @param salts the salts among which the work of single tasks is divided; empty for one task */
-  def apply(root: ToChangelog, salts: Seq[Int]): AnnotatedPlan = {
-    val annotated = ShareEqualParts(InferChangelogMode(root, salts))
-    if (!root.explainOnly) CheckExecutable(annotated)
+  def apply(roots: Seq[ToChangelog], salts: Seq[Int]): Seq[AnnotatedPlan] = {
+    val annotated = ShareEqualParts(roots.map(InferChangelogMode(_, salts)))
+    roots.zip(annotated).filterNot(_._1.explainOnly).foreach { case (_, query) =>
+      CheckExecutable(query)
+    }
     annotated
   }
 }
@@ -64,6 +68,7 @@ private[optimizer] class EmitPhase(
     session: SparkSession,
     ids: OperatorIds,
     run: Option[RecordedRun]) {
+  private val parts = mutable.Map.empty[Int, SharedPart]
 
   def apply(annotated: AnnotatedPlan): LogicalPlan = {
     val root = annotated.plan.asInstanceOf[ToChangelog]
@@ -72,10 +77,11 @@ private[optimizer] class EmitPhase(
       val watch = root.watched.map(new WatchNodes(_, annotated))
       val nodes = new RewriteNodes(
         ids,
-        inherits(annotated),
+        inherits,
         run.exists(_.netsSources),
         KeySamples.ofBatch(session),
-        watch)
+        watch,
+        parts)
       val changes = nodes(annotated.children.head)
       val operators = nodes.operators.toSeq
       val numbers = operators.map(found => found.node -> found.ids)
@@ -89,12 +95,12 @@ private[optimizer] class EmitPhase(
   }
 
   /** Returns whether a node starts with inherited state, if the query inherits state. */
-  private def inherits(root: AnnotatedPlan): Option[RewrittenNode => Boolean] =
+  private def inherits: Option[RewrittenNode => Boolean] =
     for {
       run <- run
       inherited <- run.inheritedState
     } yield {
-      val fingerprints = new Fingerprints(root, run.sources)
+      val fingerprints = new Fingerprints(run.sources)
       found => found.givesRows && fingerprints(found.node).exists(inherited.parts)
     }
 
@@ -135,7 +141,7 @@ private[changelog] object RewrittenOperators {
       operators: Seq[RewrittenNode],
       sources: Map[Int, String]): Seq[OperatorRecord] = {
     val texts = CanonicalPlan.texts(root.plan)
-    val fingerprints = new Fingerprints(root, sources)
+    val fingerprints = new Fingerprints(sources)
     val ids = new IdentityHashMap[AnnotatedPlan, Seq[Long]]
     operators.foreach(found => ids.put(found.node, found.ids))
     def within(part: AnnotatedPlan): Seq[Long] =

@@ -8,26 +8,23 @@ import org.apache.spark.sql.catalyst.plans.logical._
 
 import org.apache.spark.sql.changelog.compat.TypedFunctions
 import org.apache.spark.sql.changelog.identity.{CanonicalPlan, CanonicalValue}
-import org.apache.spark.sql.changelog.inference.AnnotatedPlan
+import org.apache.spark.sql.changelog.inference.{AnnotatedPlan, PartReading}
 import org.apache.spark.sql.changelog.plans.{AggregateCalls, FromChangelog, RowFunctions}
 
 /**
  * Fingerprints: hashes of the parts of a query. Two parts have equal fingerprints exactly if one
  * part can use the state of the other.
  *
- * @param root
- *   the query
  * @param sources
  *   descriptions of the sources, by source number
  */
-private[optimizer] class Fingerprints(root: AnnotatedPlan, sources: Map[Int, String]) {
-  private lazy val readings = sharedIn(root)
+private[optimizer] class Fingerprints(sources: Map[Int, String]) {
 
   /**
    * Returns the fingerprint of `part`, except in three cases:
    *
    *   - The part reads an unknown source.
-   *   - The part has a shared part in common with the rest of the query.
+   *   - The part has a shared part in common with the rest of the query, or with another query of the plan.
    *   - The part calls a user function. Another function may have the name by now.
    */
   def apply(part: AnnotatedPlan): Option[String] = {
@@ -98,9 +95,9 @@ private[optimizer] class Fingerprints(root: AnnotatedPlan, sources: Map[Int, Str
   /** Whether no shared part within `part` has a reader outside. */
   private def isAlone(part: AnnotatedPlan): Boolean = {
     val within = part.children.flatMap(sharedIn)
-    within.distinct.forall(number => within.count(_ == number) == readings.count(_ == number))
+    within.forall(reading => within.count(_.number == reading.number) == reading.readers)
   }
 
-  private def sharedIn(node: AnnotatedPlan): Seq[Int] =
-    node.shared.map(_.number).toSeq ++ node.children.flatMap(sharedIn)
+  private def sharedIn(node: AnnotatedPlan): Seq[PartReading] =
+    node.shared.toSeq ++ node.children.flatMap(sharedIn)
 }

@@ -61,16 +61,37 @@ object NormalizePhase {
     Pass(SparkRules.updateNullability, "Spark forgets nullability, as for INTERSECT ALL"),
     Pass(ShowSources, "the next phase describes the plans below sources"))
 
-  /** Logs changed plans as Spark logs its rules: `spark.sql.planChangeLog.level`. */
-  def apply(root: ToChangelog): ToChangelog = {
+  def apply(root: ToChangelog): ToChangelog = apply(Seq(root)).head
+
+  /**
+   * Normalizes the queries of a plan. Two passes compare the queries, for parts in common.
+   *
+   * Logs changed plans as Spark logs its rules: `spark.sql.planChangeLog.level`.
+   */
+  def apply(roots: Seq[ToChangelog]): Seq[ToChangelog] = {
     val logger = new PlanChangeLogger[LogicalPlan]
-    val normalized = passes.foldLeft[LogicalPlan](root) { (plan, pass) =>
-      val changed = pass.rule(plan)
-      logger.logRule(pass.rule.ruleName, plan, changed)
+    val normalized = passes.foldLeft[Seq[LogicalPlan]](roots) { (plans, pass) =>
+      val changed = pass.rule match {
+        case SeparateSources | WidenEqualParts => pass.rule(Queries(plans)).children
+        case rule => plans.map(rule(_))
+      }
+      plans.zip(changed).foreach { case (plan, is) =>
+        logger.logRule(pass.rule.ruleName, plan, is)
+      }
       changed
     }
-    normalized.asInstanceOf[ToChangelog]
+    normalized.map(_.asInstanceOf[ToChangelog])
   }
+}
+
+/** The queries of a plan, for passes that compare them. */
+private[optimizer] case class Queries(override val children: Seq[LogicalPlan])
+    extends LogicalPlan {
+
+  override def output: Seq[Attribute] = Nil
+
+  override protected def withNewChildrenInternal(newChildren: IndexedSeq[LogicalPlan]): Queries =
+    Queries(newChildren)
 }
 
 /** In mode append, makes a sort by event time at the root the order of emission. */

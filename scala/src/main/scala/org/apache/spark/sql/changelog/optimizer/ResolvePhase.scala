@@ -47,6 +47,7 @@ object ResolvePhase {
   /** After Spark's rules of analysis. */
   val analysis: Seq[Pass] = Seq(
     Pass(InlineCommonTables, "the streams of a common table are known when it is inlined"),
+    Pass(ReadSourcesOfQueriesOnce, "the sources of all queries are in place, and not yet lifted"),
     Pass(ResolveTableAsOf, "common tables are inlined, and sources are in place"),
     Pass(ResolvePassingTime, "Spark's optimizer would make the current time a constant"),
     Pass(AcceptOffset, "Spark's check rejects OFFSET over streams"),

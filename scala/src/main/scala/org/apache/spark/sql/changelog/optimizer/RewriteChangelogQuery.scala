@@ -59,10 +59,11 @@ class RewriteChangelogQuery(spark: SparkSession) extends Rule[LogicalPlan] {
 
   private def rewrite(plan: LogicalPlan, run: Option[RecordedRun]): LogicalPlan = {
     val ids = new OperatorIds(StockOperators.count(plan))
+    val emit = new EmitPhase(session, ids, run)
+    val roots = plan.collect { case root: ToChangelog if root.streaming => ResolvePhase(root) }
+    val queries = AnnotatePhase(NormalizePhase(roots), SpreadingSalts(session)).iterator
     plan.transformDown {
-      case root: ToChangelog if root.streaming =>
-        val normalized = NormalizePhase(ResolvePhase(root))
-        new EmitPhase(session, ids, run)(AnnotatePhase(normalized, SpreadingSalts(session)))
+      case root: ToChangelog if root.streaming => emit(queries.next())
       case ToChangelog(_, _, _, changeType, child, _, _, _, _) =>
         val inserted = Literal(RowKind.ChangeTypes(RowKind.Insert))
         Project(

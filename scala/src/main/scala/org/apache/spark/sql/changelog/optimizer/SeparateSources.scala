@@ -18,8 +18,8 @@ import org.apache.spark.sql.changelog.compat.SparkRules
 import org.apache.spark.sql.changelog.plans.{FromChangelog, RenameColumns}
 
 /**
- * Gives each reading of a source its own columns. Expressions in copies of a common table
- * expression get new columns too.
+ * Gives each reading of a source its own columns, across all queries of a plan. Expressions in
+ * copies of a common table expression get new columns too.
  *
  * {{{
  *   Join g#1 = g#8                         Join g#1 = g#5
@@ -33,11 +33,16 @@ import org.apache.spark.sql.changelog.plans.{FromChangelog, RenameColumns}
  */
 object SeparateSources extends Rule[LogicalPlan] {
 
-  override def apply(plan: LogicalPlan): LogicalPlan = plan.mapChildren(separate)
-
-  private def separate(plan: LogicalPlan): LogicalPlan = {
+  override def apply(plan: LogicalPlan): LogicalPlan = {
     val taken = mutable.Set.empty[ExprId]
     val read = mutable.Set.empty[ExprId]
+    plan.mapChildren(_.mapChildren(separate(_, taken, read)))
+  }
+
+  private def separate(
+      plan: LogicalPlan,
+      taken: mutable.Set[ExprId],
+      read: mutable.Set[ExprId]): LogicalPlan = {
     val separated = withOwnRepeatedRows(plan).transformUpWithNewOutput {
       // The source's columns are created below, for example from records.
       case source: FromChangelog =>

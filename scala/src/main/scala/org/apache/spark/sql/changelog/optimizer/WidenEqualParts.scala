@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.rules.Rule
 
 import org.apache.spark.sql.changelog.compat.{SparkPlanMerger, SparkRules}
 import org.apache.spark.sql.changelog.config.ChangelogConf
-import org.apache.spark.sql.changelog.plans.{FromChangelog, Skew}
+import org.apache.spark.sql.changelog.plans.{FromChangelog, Skew, ToChangelog}
 
 /**
  * Makes parts of a query equal again after Spark has pruned them for each reader.
@@ -26,13 +26,15 @@ import org.apache.spark.sql.changelog.plans.{FromChangelog, Skew}
  * Two aggregates over equal groups, or two joins over equal rows, are merged by Spark's own
  * merger, see [[SparkPlanMerger]]. Spark may have pushed a filter on groups below one of two
  * aggregates. The filter is lifted again, because the second aggregate stores all groups anyway.
- * Parts with different filters, sorts or limits stay unchanged, and so do parts with hints.
+ * Parts with different filters, sorts or limits stay unchanged, and so do parts with hints. The
+ * parts of two queries are compared if the readers of both ask for the same changes. Otherwise
+ * the wider parts would not be shared.
  */
 object WidenEqualParts extends Rule[LogicalPlan] with PredicateHelper {
 
   override def apply(plan: LogicalPlan): LogicalPlan =
     if (!conf.getConf(ChangelogConf.SHARE_EQUAL_PARTS_ENABLED)) plan
-    else plan.mapChildren(widen)
+    else widen(plan)
 
   private def widen(plan: LogicalPlan): LogicalPlan = {
     val sources = plan.collect { case source: FromChangelog => source.number }
@@ -43,15 +45,20 @@ object WidenEqualParts extends Rule[LogicalPlan] with PredicateHelper {
       .takeWhile(_.isDefined)
       .flatten
       .foldLeft(plan)((_, last) => last)
-    if (widened eq plan) plan else SeparateSources.withoutAliases(widened)
+    if (widened eq plan) plan
+    else
+      plan.withNewChildren(widened.children.map(_.mapChildren(SeparateSources.withoutAliases(_))))
   }
 
   /** Returns the plan with one more pair of equal parts, if any. */
   private def widenOne(plan: LogicalPlan): Option[LogicalPlan] = {
-    val parts = candidates(plan)
+    val parts = plan.collect { case root: ToChangelog =>
+      candidates(root.child).map(part => (part, (root.mode, root.emission)))
+    }.flatten
     val pairs = for {
-      first <- parts.iterator
-      second <- parts.dropWhile(_ ne first).iterator.drop(1)
+      ((first, readBy), place) <- parts.iterator.zipWithIndex
+      (second, alsoReadBy) <- parts.iterator.drop(place + 1)
+      if readBy == alsoReadBy
       if first.getClass == second.getClass && sourcesOf(first) == sourcesOf(second)
       if first.canonicalized != second.canonicalized
       merged <- merge(first, second)

@@ -51,33 +51,23 @@ object MatchRecognizeFunction {
       .from(1)
       .takeWhile(at => tokens(at).kind != SqlTokens.End)
       .find { at =>
-        tokens.textOf(at).equalsIgnoreCase(Name) && tokens.isSymbol(at + 1, '(') &&
+        tokens.isWord(at, Name) && tokens.isSymbol(at + 1, '(') &&
         (tokens.isSymbol(at - 1, ')') || isName(tokens, at - 1))
       }
     val call = for {
       at <- found
       first = startOfTable(tokens, at - 1)
-      last <- endOfParentheses(tokens, at + 1)
+      after <- tokens.afterParentheses(at + 1)
     } yield {
       val table = sqlText.substring(tokens(first).start, tokens(at - 1).end)
-      val clauses = sqlText.substring(tokens(at + 1).end, tokens(last).start)
+      val clauses = sqlText.substring(tokens(at + 1).end, tokens(after - 1).start)
       // as bytes, because a setting decides about the escapes of a text
       val bytes = Literal(clauses.getBytes(UTF_8)).sql
       val before = sqlText.substring(0, tokens(first).start)
-      val after = sqlText.substring(tokens(last).end)
-      rewritten(s"$before$Name(TABLE(SELECT * FROM $table), CAST($bytes AS STRING))$after")
+      val rest = sqlText.substring(tokens(after - 1).end)
+      rewritten(s"$before$Name(TABLE(SELECT * FROM $table), CAST($bytes AS STRING))$rest")
     }
     call.getOrElse(sqlText)
-  }
-
-  private def endOfParentheses(tokens: SqlTokens, first: Int): Option[Int] = {
-    var (depth, at) = (1, first)
-    while (depth > 0 && tokens(at).kind != SqlTokens.End) {
-      at += 1
-      if (tokens.isSymbol(at, '(')) depth += 1
-      if (tokens.isSymbol(at, ')')) depth -= 1
-    }
-    Option.when(depth == 0)(at)
   }
 
   /** Returns the first token of a name, a call or a query in parentheses. */
@@ -92,12 +82,9 @@ object MatchRecognizeFunction {
       }
       if (first > 0 && isName(tokens, first - 1)) first -= 1
     }
-    while (first > 1 && tokens.isSymbol(first - 1, '.') && isName(tokens, first - 2)) first -= 2
-    first
+    tokens.startOfName(first)
   }
 
-  private def isName(tokens: SqlTokens, at: Int): Boolean = tokens(at).kind match {
-    case SqlTokens.Word => !BeforeTables.exists(tokens.textOf(at).equalsIgnoreCase(_))
-    case kind => kind == SqlTokens.QuotedName
-  }
+  private def isName(tokens: SqlTokens, at: Int): Boolean =
+    tokens.isName(at) && !BeforeTables.exists(tokens.isWord(at, _))
 }

@@ -141,7 +141,7 @@ private[parser] final class RowPatternReader(text: String) {
     else if (takes('$')) Seq(AtEdge(isEnd = true))
     else if (tokens.isSymbol(at, '{')) {
       throw unsupported("{- pattern -}", "the pattern without {- and -}")
-    } else if (isWord(at, "PERMUTE") && tokens.isSymbol(at + 1, '(')) {
+    } else if (tokens.isWord(at, "PERMUTE") && tokens.isSymbol(at + 1, '(')) {
       at += 1
       val parts = inParentheses(separated(alternatives()))
       if (parts.size > MostPermuted) throw tooLarge()
@@ -173,20 +173,15 @@ private[parser] final class RowPatternReader(text: String) {
   /** Returns the text up to a keyword outside parentheses, or up to the end. */
   private def until(heads: Seq[String], endsAtComma: Boolean = false): String = {
     val first = at
-    var depth = 0
-    def ends = tokens(at).kind == SqlTokens.End || depth == 0 && (heads.exists(isHead) ||
-      endsAtComma && tokens.isSymbol(at, ','))
-    while (!ends) {
-      if (tokens.isSymbol(at, '(') || tokens.isSymbol(at, '[')) depth += 1
-      else if (tokens.isSymbol(at, ')') || tokens.isSymbol(at, ']')) depth -= 1
-      at += 1
+    at = tokens.outside(at) { next =>
+      heads.exists(isHead(next, _)) || endsAtComma && tokens.isSymbol(next, ',')
     }
     if (at == first) throw expected("an expression")
     text.substring(tokens(first).start, tokens(at - 1).end)
   }
 
-  private def isHead(head: String): Boolean =
-    isWords(head) && (head != "PATTERN" || tokens.isSymbol(at + 1, '('))
+  private def isHead(first: Int, head: String): Boolean =
+    areWords(first, head) && (head != "PATTERN" || tokens.isSymbol(first + 1, '('))
 
   private def separated[A](item: => A): Seq[A] = {
     val items = Seq.newBuilder[A]
@@ -218,14 +213,11 @@ private[parser] final class RowPatternReader(text: String) {
       number
     }
 
-  private def isWord(number: Int, word: String): Boolean =
-    tokens(number).kind == SqlTokens.Word && tokens.textOf(number).equalsIgnoreCase(word)
-
-  private def isWords(words: String): Boolean =
-    words.split(' ').zipWithIndex.forall { case (word, i) => isWord(at + i, word) }
+  private def areWords(first: Int, words: String): Boolean =
+    words.split(' ').zipWithIndex.forall { case (word, i) => tokens.isWord(first + i, word) }
 
   private def takes(words: String): Boolean = {
-    val found = isWords(words)
+    val found = areWords(at, words)
     if (found) at += words.count(_ == ' ') + 1
     found
   }

@@ -23,6 +23,40 @@ private[parser] final class SqlTokens(val text: String) {
   def isSymbol(number: Int, symbol: Char): Boolean =
     apply(number).kind == Symbol && text.charAt(apply(number).start) == symbol
 
+  def isWord(number: Int, word: String): Boolean = {
+    val token = apply(number)
+    token.kind == Word && token.end - token.start == word.length &&
+    text.regionMatches(true, token.start, word, 0, word.length)
+  }
+
+  def isName(number: Int): Boolean =
+    apply(number).kind == Word || apply(number).kind == QuotedName
+
+  /** Returns the first part of the name `a.b.c` that ends at `last`. */
+  def startOfName(last: Int): Int = {
+    var first = last
+    while (first > 1 && isSymbol(first - 1, '.') && isName(first - 2)) first -= 2
+    first
+  }
+
+  /** Returns the first token outside parentheses and brackets that `ends` accepts, or the end of the text. */
+  def outside(first: Int)(ends: Int => Boolean): Int = {
+    var depth = 0
+    var at = first
+    while (apply(at).kind != End && (depth > 0 || !ends(at))) {
+      if (isSymbol(at, '(') || isSymbol(at, '[')) depth += 1
+      if (isSymbol(at, ')') || isSymbol(at, ']')) depth -= 1
+      at += 1
+    }
+    at
+  }
+
+  /** Returns the token after the parentheses that open at `first`, if they are closed. */
+  def afterParentheses(first: Int): Option[Int] = {
+    val closing = outside(first + 1)(isSymbol(_, ')'))
+    Option.when(apply(closing).kind != End)(closing + 1)
+  }
+
   private def next(from: Int): SqlToken = {
     val start = skip(from)
     val first = at(start)
@@ -33,7 +67,7 @@ private[parser] final class SqlTokens(val text: String) {
     else if (isQuote(first)) quoted(Text, start, afterQuote(start))
     else if ((first == 'r' || first == 'R') && isQuote(at(start + 1))) {
       quoted(Text, start, after(text.substring(start + 1, start + 2), start + 2))
-    } else if (isWord(first)) word(start, endOf(start, isWord))
+    } else if (isWordPart(first)) word(start, endOf(start, isWordPart))
     else if (tag > start && at(tag) == '$') {
       quoted(Text, start, after(text.substring(start, tag + 1), tag + 1))
     } else SqlToken(Symbol, start, start + (if (text.startsWith("*/", start)) 2 else 1))
@@ -134,7 +168,7 @@ private[parser] object SqlTokens {
   private def isLetter(char: Char): Boolean =
     char >= 'a' && char <= 'z' || char >= 'A' && char <= 'Z'
 
-  private def isWord(char: Char): Boolean = isLetter(char) || isDigit(char) || char == '_'
+  private def isWordPart(char: Char): Boolean = isLetter(char) || isDigit(char) || char == '_'
 
   private def isBlank(char: Char): Boolean =
     if (char < 128) char == ' ' || char >= '\t' && char <= '\r'

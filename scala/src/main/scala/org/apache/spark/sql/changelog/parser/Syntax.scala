@@ -120,7 +120,7 @@ private[parser] final class SyntaxReader(tokens: SqlTokens, isQuery: Boolean = t
 
   private def one(item: Syntax, from: Found): Option[Found] = item match {
     case Keyword(word) =>
-      Option.when(isKeyword(from.end, word) || fails(from.end, word)) {
+      Option.when(tokens.isWord(from.end, word) || fails(from.end, word)) {
         keywords += from.end
         from.and(word, from.end + 1)
       }
@@ -135,12 +135,6 @@ private[parser] final class SyntaxReader(tokens: SqlTokens, isQuery: Boolean = t
         case None => found
       }
       if (isRepeated) Some(all(from)) else once(from).orElse(Option.when(isOptional)(from))
-  }
-
-  private def isKeyword(number: Int, word: String): Boolean = {
-    val token = tokens(number)
-    token.kind == SqlTokens.Word && token.end - token.start == word.length &&
-    tokens.text.regionMatches(true, token.start, word, 0, word.length)
   }
 
   /** Returns the number of the token after a slot; `first` if the slot does not match. */
@@ -161,22 +155,13 @@ private[parser] final class SyntaxReader(tokens: SqlTokens, isQuery: Boolean = t
   }
 
   /** Returns the number of the first token of the next clause outside parentheses. */
-  private def afterExpression(first: Int): Int = {
-    var depth = 0
-    var end = first
-    def isOver = tokens(end).kind == SqlTokens.End || depth == 0 &&
-      (tokens.isSymbol(end, ';') || Clauses.exists(isKeyword(end, _)))
-    while (!isOver) {
-      if (tokens.isSymbol(end, '(')) depth += 1
-      if (tokens.isSymbol(end, ')')) depth -= 1
-      end += 1
-    }
-    end
+  private def afterExpression(first: Int): Int = tokens.outside(first) { next =>
+    tokens.isSymbol(next, ';') || Clauses.exists(tokens.isWord(next, _))
   }
 
   private def afterName(first: Int): Int =
     if (!isPart(first)) first
-    else if (isKeyword(first, "IDENTIFIER") && tokens.isSymbol(first + 1, '(')) {
+    else if (tokens.isWord(first, "IDENTIFIER") && tokens.isSymbol(first + 1, '(')) {
       afterParentheses(first + 1)
     } else {
       var end = first + 1
@@ -189,16 +174,11 @@ private[parser] final class SyntaxReader(tokens: SqlTokens, isQuery: Boolean = t
     token.kind == SqlTokens.Word || token.kind == SqlTokens.QuotedName && token.end - token.start > 2
   }
 
-  private def afterParentheses(first: Int): Int = {
-    var depth = 1
-    var end = first + 1
-    while (depth > 0 && tokens(end).kind != SqlTokens.End) {
-      if (tokens.isSymbol(end, '(')) depth += 1
-      if (tokens.isSymbol(end, ')')) depth -= 1
-      end += 1
+  private def afterParentheses(first: Int): Int =
+    tokens.afterParentheses(first).getOrElse {
+      fails(tokens.outside(first)(_ => false), ")")
+      first
     }
-    if (depth == 0 || fails(end, ")")) end else first
-  }
 
   /** Records an expected part, and returns false. */
   private def fails(number: Int, part: String): Boolean = {

@@ -51,10 +51,7 @@ private[parser] object SystemTime {
   /** Returns the text with lateral joins, and the replaced clauses. */
   private def rewritten(sqlText: String): (String, Seq[String]) = {
     val tokens = new SqlTokens(sqlText)
-    def isWord(number: Int, word: String) =
-      tokens(number).kind == SqlTokens.Word && tokens.textOf(number).equalsIgnoreCase(word)
-    def isPart(number: Int) =
-      tokens(number).kind == SqlTokens.Word || tokens(number).kind == SqlTokens.QuotedName
+    import tokens.{isName, isWord}
     val text = new StringBuilder
     var copied = 0
     val clauses = Seq.newBuilder[String]
@@ -62,10 +59,10 @@ private[parser] object SystemTime {
     ends.filter(at => at > 1 && Clause.indices.forall(i => isWord(at + i, Clause(i)))).foreach {
       at =>
         val time = at + Clause.size
-        val first = startOfName(tokens, isPart, at - 1)
-        val end = endOfTime(tokens, isPart, time)
+        val first = tokens.startOfName(at - 1)
+        val end = endOfTime(tokens, time)
         val isJoined = first > 0 && (isWord(first - 1, "JOIN") || tokens.isSymbol(first - 1, ','))
-        if (isJoined && isPart(at - 1) && end > time) {
+        if (isJoined && isName(at - 1) && end > time) {
           val (name, last) = (tokens(first).start, tokens(end - 1).end)
           val table = sqlText.substring(name, tokens(at - 1).end)
           val value = sqlText.substring(tokens(time).start, last)
@@ -78,26 +75,13 @@ private[parser] object SystemTime {
     (text.toString + sqlText.substring(copied), clauses.result())
   }
 
-  private def startOfName(tokens: SqlTokens, isPart: Int => Boolean, last: Int): Int = {
-    var first = last
-    while (first > 1 && tokens.isSymbol(first - 1, '.') && isPart(first - 2)) first -= 2
-    first
-  }
-
   /** Returns the number of the token after a column or parentheses; `first` for anything else, such as a constant. */
-  private def endOfTime(tokens: SqlTokens, isPart: Int => Boolean, first: Int): Int =
-    if (tokens.isSymbol(first, '(')) {
-      var (depth, end) = (1, first + 1)
-      while (depth > 0 && tokens(end).kind != SqlTokens.End) {
-        if (tokens.isSymbol(end, '(')) depth += 1
-        if (tokens.isSymbol(end, ')')) depth -= 1
-        end += 1
-      }
-      if (depth == 0) end else first
-    } else if (!isPart(first)) first
+  private def endOfTime(tokens: SqlTokens, first: Int): Int =
+    if (tokens.isSymbol(first, '(')) tokens.afterParentheses(first).getOrElse(first)
+    else if (!tokens.isName(first)) first
     else {
       var end = first + 1
-      while (tokens.isSymbol(end, '.') && isPart(end + 1)) end += 2
+      while (tokens.isSymbol(end, '.') && tokens.isName(end + 1)) end += 2
       if (tokens.isSymbol(end, '(') || tokens(end).kind == SqlTokens.Text) first else end
     }
 }

@@ -37,14 +37,16 @@ import org.apache.spark.sql.changelog.plans._
  *   counts a sample of the sources' keys, unless switched off
  * @param watch
  *   in a dry run, records the rows emitted by nodes
+ * @param parts
+ *   the shared parts computed by this query and earlier queries of the plan, by number
  */
 private[optimizer] class RewriteNodes(
     ids: OperatorIds,
     inherits: Option[RewrittenNode => Boolean],
     netsSources: Boolean,
     samples: Option[SampledBatch],
-    watch: Option[WatchNodes]) {
-  private val parts = mutable.Map.empty[Int, SharedPart]
+    watch: Option[WatchNodes],
+    parts: mutable.Map[Int, SharedPart]) {
 
   /** The nodes with operators, in the order of operator ids. */
   val operators: mutable.ArrayBuffer[RewrittenNode] = mutable.ArrayBuffer.empty

@@ -13,14 +13,14 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types.{BooleanType, StringType}
 import org.apache.spark.unsafe.types.UTF8String
 
-import org.apache.spark.sql.changelog.UpdateKind
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.runtime
 import org.apache.spark.sql.changelog.inference.{AnnotatedPlan, PartReading}
-import org.apache.spark.sql.changelog.plans.{FromChangelog, SkewedSide}
+import org.apache.spark.sql.changelog.plans.{Emission, FromChangelog, SkewedSide, ToChangelog}
+import org.apache.spark.sql.changelog.{OutputMode, UpdateKind}
 
 /**
- * Finds equal stateful parts of a query, so that each is computed and stored once.
+ * Finds equal stateful parts of the queries of a plan, so that each is computed and stored once.
  *
  * Two parts are equal if they read equal sources in an equal way, and their consumers have equal
  * demands. The decision must not depend on a batch's input. A part that reads a static table is
@@ -28,13 +28,14 @@ import org.apache.spark.sql.changelog.plans.{FromChangelog, SkewedSide}
  */
 private[optimizer] object ShareEqualParts {
 
-  def apply(root: AnnotatedPlan): AnnotatedPlan =
-    if (!SQLConf.get.getConf(ChangelogConf.SHARE_EQUAL_PARTS_ENABLED)) root
+  /** @param roots the queries of a plan */
+  def apply(roots: Seq[AnnotatedPlan]): Seq[AnnotatedPlan] =
+    if (!SQLConf.get.getConf(ChangelogConf.SHARE_EQUAL_PARTS_ENABLED)) roots
     else {
       val readers = new Readers
-      root.children.foreach(readers.visit)
+      roots.foreach(root => root.children.foreach(readers.visit(_, Reader(root))))
       val readings = readers.readings
-      if (readings.isEmpty) root else mark(root, readings)
+      if (readings.isEmpty) roots else roots.map(mark(_, readings))
     }
 
   private type Readings = Seq[(AnnotatedPlan, PartReading)]
@@ -45,25 +46,36 @@ private[optimizer] object ShareEqualParts {
 
   /** The properties that must be equal for two parts. */
   private case class PartKey(
+      reader: Reader,
       plan: LogicalPlan,
       required: UpdateKind,
       requiredKey: Option[Seq[Boolean]],
       hints: Seq[Any])
 
+  /** The properties of a query that decide how its parts emit their changes. */
+  private case class Reader(isAppend: Boolean, emission: Emission)
+
+  private object Reader {
+    def apply(root: AnnotatedPlan): Reader = {
+      val reader = root.plan.asInstanceOf[ToChangelog]
+      Reader(reader.mode == OutputMode.Append, reader.emission)
+    }
+  }
+
   /** Walks the plan like the rewrite: of nodes rewritten together, only the lowest is visited. */
   private class Readers {
     private val places = mutable.LinkedHashMap.empty[PartKey, mutable.Buffer[AnnotatedPlan]]
 
-    def visit(node: AnnotatedPlan): Unit =
+    def visit(node: AnnotatedPlan, reader: Reader): Unit =
       if (!node.plan.isInstanceOf[FromChangelog] || node.state.nonEmpty) {
-        val key = if (mayBeShared(node)) Some(keyOf(node)) else None
+        val key = if (mayBeShared(node)) Some(keyOf(node, reader)) else None
         key.flatMap(places.get) match {
           // The first reading computes the nodes below.
           case Some(others) => others += node
           case None =>
             key.foreach(places(_) = mutable.Buffer(node))
             if (!node.plan.isInstanceOf[FromChangelog])
-              NodeRewrite.forNode(node).inputs(node).foreach(visit)
+              NodeRewrite.forNode(node).inputs(node).foreach(visit(_, reader))
         }
       }
 
@@ -90,7 +102,8 @@ private[optimizer] object ShareEqualParts {
     case _ => plan.children.forall(readsStreamsOnly)
   }
 
-  private def keyOf(node: AnnotatedPlan): PartKey = PartKey(
+  private def keyOf(node: AnnotatedPlan, reader: Reader): PartKey = PartKey(
+    reader,
     node.plan.canonicalized,
     node.required,
     node.requiredKey.map(key => node.plan.output.map(key.contains)),
