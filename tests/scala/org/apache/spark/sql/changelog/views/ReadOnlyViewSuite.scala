@@ -15,6 +15,7 @@ import org.apache.spark.sql.SaveMode
 import org.apache.spark.sql.functions.lit
 import org.apache.spark.sql.streaming.Trigger
 
+import org.apache.spark.sql.changelog.checkpoint.Fence
 import org.apache.spark.sql.changelog.testing._
 
 /** The table of a view is written by its query only, and a copy of it is a table like others. */
@@ -138,6 +139,22 @@ class ReadOnlyViewSuite
       .whenMatched()
       .delete()
       .execute()
+    checkError("CHANGELOG_VIEW_WRITTEN_BY_OTHERS")(run("REFRESH MATERIALIZED VIEW v"))
+    run("REFRESH MATERIALIZED VIEW v FULL")
+    check()
+  }
+
+  test("a commit by others during a refresh is told by the next one") {
+    run("REFRESH MATERIALIZED VIEW v INCREMENTAL")
+    val path = new ViewCatalog(spark).get(Seq("v")).definition.home.getParent
+    run("INSERT INTO t VALUES (3, 3)")
+    Fence.onEffect = (effect, _) =>
+      if (effect == "batch") {
+        Fence.onEffect = (_, _) => ()
+        run(s"DELETE FROM delta.`$path` WHERE id = 1")
+      }
+    try run("REFRESH MATERIALIZED VIEW v INCREMENTAL")
+    finally Fence.onEffect = (_, _) => ()
     checkError("CHANGELOG_VIEW_WRITTEN_BY_OTHERS")(run("REFRESH MATERIALIZED VIEW v"))
     run("REFRESH MATERIALIZED VIEW v FULL")
     check()

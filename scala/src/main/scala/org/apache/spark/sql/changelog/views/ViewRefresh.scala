@@ -76,10 +76,12 @@ class ViewRefresh(session: SparkSession, view: MaterializedView, query: ViewQuer
       checkSchema()
       if (isFull) compute(Replacement.AllRows, report)
       else {
+        // The next refresh looks for commits by others during this refresh, too.
+        val checked = storage.lastVersion(view)
         checkWriters()
+        report.shows(checked)
         follow(wasRefreshed, policy, report)
       }
-      report.shows(storage.lastVersion(view))
     }
     // A query started by START may have failed.
     RunningViews.end(session, view)
