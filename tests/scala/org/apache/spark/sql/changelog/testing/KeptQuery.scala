@@ -9,7 +9,6 @@ import org.scalatest.Assertions._
 
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
-import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.streaming.StreamingQuery
 import org.apache.spark.sql.types.{StringType, StructType}
 import org.apache.spark.sql.{DataFrame, Encoders, Row}
@@ -23,15 +22,12 @@ import org.apache.spark.sql.{DataFrame, Encoders, Row}
  *   reads what the sink has kept
  */
 class KeptQuery(spark: SparkSession, feed: Feed, sql: String, target: => DataFrame) {
-  private val Substitute = SQLConf.VARIABLE_SUBSTITUTE_ENABLED.key
   private val raw = s"raw_${feed.name}"
   private val arrived: FeedTable =
     if (feed.upsert) new UpsertTable(feed) else new RetractTable(feed.insertOnly)
   private val rawSchema = StructType(feed.schema.fields).add("op", StringType)
   private val stream = MemoryStream[Row](1)(Encoders.row(rawSchema), spark.sqlContext)
   private val session = spark.newSession()
-  // reads the query's text as `spark` does
-  session.conf.set(Substitute, spark.conf.get(Substitute))
   stream.toDF().createOrReplaceTempView(raw)
   spark.sql(feed.read(raw, "op")).createOrReplaceTempView(feed.name)
 

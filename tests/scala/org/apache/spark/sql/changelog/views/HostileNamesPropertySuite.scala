@@ -11,7 +11,6 @@ import scala.util.{Random, Try}
 import org.apache.spark.SparkThrowable
 import org.apache.spark.sql.catalyst.expressions.Literal
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.{DataFrame, Row}
 
 import org.apache.spark.sql.changelog.sinks.jdbc.DatabaseSyntax
@@ -30,7 +29,10 @@ class HostileNamesPropertySuite extends SeedSuite(numSeeds = 24) with KafkaTopic
   private val warehouse = QuickFileSystem.temporaryDirectory()
 
   override protected lazy val spark: SparkSession = ChangelogSession.start(conf =
-    ChangelogSession.DeltaConf ++ ChangelogSession.Quick + ("spark.sql.warehouse.dir" -> warehouse.getPath))
+    ChangelogSession.DeltaConf ++ ChangelogSession.Quick ++ Map(
+      "spark.sql.warehouse.dir" -> warehouse.getPath,
+      // Spark would put a variable in place of ${x} in a query's text
+      "spark.sql.variable.substitute" -> "false"))
 
   override protected def checkSeed(seed: Long): Unit = {
     val random = new Random(seed * Mixed)
@@ -45,7 +47,6 @@ class HostileNamesPropertySuite extends SeedSuite(numSeeds = 24) with KafkaTopic
         val ours = cause.getStackTrace.filter(_.getClassName.contains(".changelog.")).take(5)
         throw new AssertionError(s"$told\n$cause${ours.map("\n  at " + _).mkString}", error)
     } finally {
-      spark.conf.unset(SQLConf.VARIABLE_SUBSTITUTE_ENABLED.key)
       run("USE default")
       spark.sessionState.catalog.listDatabases().filter(_ != "default").foreach { name =>
         run(s"DROP DATABASE ${quoted(name)} CASCADE")
@@ -179,8 +180,6 @@ class HostileNamesPropertySuite extends SeedSuite(numSeeds = 24) with KafkaTopic
     val columns = s"${quoted(key)} INT, ${quoted(value)} STRING"
     val feed = Feed("rides", columns, keyed, upsert = upsert)
     told.append(s"\n$feed")
-    // Spark would put a variable in place of ${x} in the query's text
-    spark.conf.set(SQLConf.VARIABLE_SUBSTITUTE_ENABLED.key, value = false)
     val sql = s"SELECT ${quoted(key)}, ${quoted(value)} FROM rides"
     val sink = Sinks(random.nextInt(Sinks.size))
     val (format, options, read) =
