@@ -52,8 +52,10 @@ class TableAsOfSuite
   test("a version of a feed ends by the next change of its key, and by a delete") {
     running("SELECT id, r.rate FROM o JOIN r FOR SYSTEM_TIME AS OF o.at ON o.cur = r.currency") {
       query =>
-        orders.add("+I 1 EUR 5", "+I 2 EUR 8", "+I 3 EUR 2")
-        rates.add("+I EUR 11 3")
+        query.atOnce {
+          orders.add("+I 1 EUR 5", "+I 2 EUR 8", "+I 3 EUR 2")
+          rates.add("+I EUR 11 3")
+        }
         assert(query.next() == Seq("1 110 insert", "2 110 insert"))
         rates.add("+U EUR 12 7")
         assert(query.next() == Seq("2 110 update_preimage", "2 120 update_postimage"))
@@ -137,8 +139,10 @@ class TableAsOfSuite
     running(
       "SELECT id, r.rate FROM o LEFT JOIN r FOR SYSTEM_TIME AS OF o.at ON o.cur = r.cur",
       debezium) { query =>
-      orders.add("+I 1 EUR 5", "+I 2 EUR 8")
-      events.add(event("c", 3, 11), event("u", 6, 12, """{"cur":"EUR","rate":11}"""))
+      query.atOnce {
+        orders.add("+I 1 EUR 5", "+I 2 EUR 8")
+        events.add(event("c", 3, 11), event("u", 6, 12, """{"cur":"EUR","rate":11}"""))
+      }
       assert(query.next() == Seq("1 11 insert", "2 12 insert"))
       events.add(event("d", 7, 0, """{"cur":"EUR","rate":12}"""))
       assert(query.next() == Seq("2 12 update_preimage", "2 NULL update_postimage"))

@@ -10,7 +10,9 @@ import scala.collection.mutable
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.streaming.Sink
-import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
+import org.apache.spark.sql.execution.streaming.runtime.{
+  MemoryStream, MicroBatchExecution, StreamingQueryWrapper
+}
 import org.apache.spark.sql.streaming.{
   OutputMode, StreamingQuery, StreamingQueryProgress, Trigger
 }
@@ -89,6 +91,13 @@ class RunningChanges(changes: => DataFrame, val checkpoint: File) {
 
   /** All rows emitted so far, those of a batch that was run again once. */
   def all: Seq[String] = batches.values.flatten.toSeq
+
+  /** Lets rows of several streams arrive in one batch. */
+  def atOnce(add: => Unit): Unit = query
+    .asInstanceOf[StreamingQueryWrapper]
+    .streamingQuery
+    .asInstanceOf[MicroBatchExecution]
+    .withProgressLocked(add)
 
   /** Processes what has arrived. Gives the rows emitted since the last call, as sorted text. */
   def next(): Seq[String] = {
