@@ -76,11 +76,13 @@ class ViewRefresh(session: SparkSession, view: MaterializedView, query: ViewQuer
       checkSchema()
       if (isFull) compute(Replacement.AllRows, report)
       else {
-        // The next refresh looks for commits by others during this refresh, too.
-        val checked = storage.lastVersion(view)
         checkWriters()
-        report.shows(checked)
         follow(wasRefreshed, policy, report)
+        // The next refresh names a commit by others that landed during this refresh.
+        if (!report.isShown) {
+          val last = storage.lastVersion(view)
+          if (last.nonEmpty && written.isEmpty) report.shows(last)
+        }
       }
     }
     // A query started by START may have failed.
@@ -88,11 +90,18 @@ class ViewRefresh(session: SparkSession, view: MaterializedView, query: ViewQuer
   }
 
   /** Fails if another writer has changed the view's rows. */
-  private def checkWriters(): Unit = for {
-    queryId <- new StreamLogs(session, view.definition.checkpoint).queryId
-    if history.lastSuccess.nonEmpty
-    written <- storage.writtenByOthers(view, queryId, history.lastShown)
-  } throw analysis("CHANGELOG_VIEW_WRITTEN_BY_OTHERS", "view" -> view.name, "written" -> written)
+  private def checkWriters(): Unit =
+    if (history.lastSuccess.nonEmpty) written.foreach { written =>
+      throw analysis(
+        "CHANGELOG_VIEW_WRITTEN_BY_OTHERS",
+        "view" -> view.name,
+        "written" -> written)
+    }
+
+  /** Returns what another writer has written since the last recorded version. */
+  private def written: Option[String] =
+    new StreamLogs(session, view.definition.checkpoint).queryId
+      .flatMap(storage.writtenByOthers(view, _, history.lastShown))
 
   /** Returns the reason for the kind of refresh if the statement names no kind. */
   private def reason: String = {

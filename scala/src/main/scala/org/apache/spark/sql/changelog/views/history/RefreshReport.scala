@@ -40,6 +40,8 @@ class RefreshReport {
   /** Sets the last version of the view's table. */
   def shows(version: Option[Long]): Unit = record = record.copy(shown = version)
 
+  def isShown: Boolean = record.shown.nonEmpty
+
   def wrote(rows: Long): Unit = record = record.copy(rowsWritten = Some(rows))
 
   def changed(written: Long, takenBack: Long): Unit =
