@@ -17,7 +17,6 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.streaming.runtime.{MemoryStream, StreamingQueryListenerBus}
 import org.apache.spark.sql.streaming.{StreamingQuery, StreamingQueryListener}
 
-import org.apache.spark.sql.changelog.testing.ChangelogSession
 import org.apache.spark.sql.changelog.views.ViewSession
 
 /**
@@ -28,12 +27,9 @@ import org.apache.spark.sql.changelog.views.ViewSession
 class SoakSuite extends AnyFunSuite with ViewSession {
   import SoakSuite._
 
-  override protected lazy val spark: SparkSession = ChangelogSession.start(conf =
-    ChangelogSession.DeltaConf ++ ChangelogSession.Quick ++ Map(
-      "spark.sql.warehouse.dir" -> warehouse.getPath,
-      "spark.sql.streaming.stateStore.pages.keptFor" -> "1min",
-      // Spark's own limit; the tests' larger one lets generated classes fill the heap for longer
-      "spark.sql.codegen.cache.maxEntries" -> "100"))
+  // Spark's own limit; the tests' larger one lets generated classes fill the heap for longer
+  override protected def sessionConf: Map[String, String] =
+    super.sessionConf + ("spark.sql.codegen.cache.maxEntries" -> "100")
 
   test(s"$NumRefreshes refreshes of $NumViews views") {
     val views = (1 to NumViews).map(number => s"v$number")

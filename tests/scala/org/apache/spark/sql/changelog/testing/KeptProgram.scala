@@ -8,7 +8,6 @@ import java.io.File
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.execution.streaming.runtime._
 import org.apache.spark.sql.streaming.StreamingQuery
 import org.apache.spark.sql.types.StringType
 import org.apache.spark.sql.{DataFrame, Row}
@@ -92,12 +91,7 @@ class KeptProgram private[changelog] (
       }
     }
     running match {
-      case Some(query) =>
-        query
-          .asInstanceOf[StreamingQueryWrapper]
-          .streamingQuery
-          .asInstanceOf[MicroBatchExecution]
-          .withProgressLocked(add())
+      case Some(query) => RunningChanges.atOnce(query)(add())
       case None => add()
     }
   }

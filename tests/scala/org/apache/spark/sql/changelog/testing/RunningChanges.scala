@@ -93,11 +93,7 @@ class RunningChanges(changes: => DataFrame, val checkpoint: File) {
   def all: Seq[String] = batches.values.flatten.toSeq
 
   /** Lets rows of several streams arrive in one batch. */
-  def atOnce(add: => Unit): Unit = query
-    .asInstanceOf[StreamingQueryWrapper]
-    .streamingQuery
-    .asInstanceOf[MicroBatchExecution]
-    .withProgressLocked(add)
+  def atOnce(add: => Unit): Unit = RunningChanges.atOnce(query)(add)
 
   /** Processes what has arrived. Gives the rows emitted since the last call, as sorted text. */
   def next(): Seq[String] = {
@@ -120,6 +116,13 @@ class RunningChanges(changes: => DataFrame, val checkpoint: File) {
 }
 
 private[testing] object RunningChanges {
+
+  /** Lets rows of several streams arrive in one batch of a query. */
+  def atOnce(query: StreamingQuery)(add: => Unit): Unit = query
+    .asInstanceOf[StreamingQueryWrapper]
+    .streamingQuery
+    .asInstanceOf[MicroBatchExecution]
+    .withProgressLocked(add)
 
   /** Starts a query that runs whenever something has arrived, by a clock of the test. */
   def start(changes: DataFrame, checkpoint: File, sink: Sink, clock: Clock): StreamingQuery = {

@@ -16,10 +16,13 @@ import org.apache.spark.sql.changelog.testing._
 trait ViewSession extends ChangelogSession { this: Suite =>
   protected val warehouse: File = QuickFileSystem.temporaryDirectory()
 
-  override protected lazy val spark: SparkSession = ChangelogSession.start(conf =
+  /** The configuration of the session. */
+  protected def sessionConf: Map[String, String] =
     ChangelogSession.DeltaConf ++ ChangelogSession.Quick ++ Map(
       "spark.sql.warehouse.dir" -> warehouse.getPath,
-      "spark.sql.streaming.stateStore.pages.keptFor" -> "1min"))
+      "spark.sql.streaming.stateStore.pages.keptFor" -> "1min")
+
+  override protected lazy val spark: SparkSession = ChangelogSession.start(conf = sessionConf)
 
   protected def run(sql: String): Seq[Row] = spark.sql(sql).collect().toSeq
 }
