@@ -14,6 +14,7 @@ import com.sun.management.UnixOperatingSystemMXBean
 import org.scalatest.funsuite.AnyFunSuite
 
 import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution.datasources.FileStatusCache
 import org.apache.spark.sql.execution.streaming.runtime.{MemoryStream, StreamingQueryListenerBus}
 import org.apache.spark.sql.streaming.{StreamingQuery, StreamingQueryListener}
 
@@ -39,15 +40,14 @@ class SoakSuite extends AnyFunSuite with ViewSession {
       fill(0)
       views.zipWithIndex.foreach { case (view, number) =>
         val format = if (number % 2 == 0) "delta" else "parquet"
-        run(
-          s"CREATE MATERIALIZED VIEW $view USING $format AS SELECT k, sum(v) AS s FROM t GROUP BY k")
+        run(s"CREATE MATERIALIZED VIEW $view USING $format AS ${query(tableOf(number))}")
       }
       val flat = new Flat(spark, NumRefreshes)
       (1 to NumRefreshes).foreach { number =>
-        fill(number)
-        val view = views(number % NumViews)
-        flat.timed(run(s"REFRESH MATERIALIZED VIEW $view"))
-        if (number % LookEach == 0) look(view)
+        if ((number - 1) % NumViews == 0) fill(number)
+        val refreshed = number % NumViews
+        flat.timed(run(s"REFRESH MATERIALIZED VIEW ${views(refreshed)}"))
+        if (number % LookEach == 0) look(views(refreshed), tableOf(refreshed))
         flat.step(number)
       }
       assert(run(s"VERIFY MATERIALIZED VIEW ${views(NumRefreshes % NumViews)}").isEmpty)
@@ -57,7 +57,8 @@ class SoakSuite extends AnyFunSuite with ViewSession {
     } finally {
       spark.streams.removeListener(heard)
       views.foreach(view => run(s"DROP MATERIALIZED VIEW IF EXISTS $view"))
-      run("DROP TABLE IF EXISTS t")
+      run("DROP TABLE IF EXISTS replaced")
+      run("DROP TABLE IF EXISTS updated")
     }
   }
 
@@ -82,21 +83,31 @@ class SoakSuite extends AnyFunSuite with ViewSession {
     } finally query.stop()
   }
 
-  /** Gives the table as many rows as before, in as many files. */
+  private def query(table: String) = s"SELECT k, sum(v) AS s FROM $table GROUP BY k"
+
+  /** Two of ten views are recomputed, the others follow changes, so that a median is the time of one kind. */
+  private def tableOf(view: Int) = if (view % 10 < 2) "replaced" else "updated"
+
+  /** Changes the tables before each view is refreshed once. The tables keep their numbers of rows and files. */
   private def fill(number: Int): Unit = {
-    if (number == 0) run("CREATE TABLE t (k INT, v INT) USING parquet")
-    run(
-      s"INSERT OVERWRITE t SELECT /*+ COALESCE(1) */ INT(id % 10), INT(id * $number % 17) FROM range(50)")
+    val rows = s"/*+ COALESCE(1) */ INT(id % 10) AS k, INT(id * $number % 17) AS v FROM range(50)"
+    if (number == 0) {
+      run(s"CREATE TABLE replaced USING parquet AS SELECT $rows")
+      run(s"CREATE TABLE updated USING delta AS SELECT $rows")
+    } else {
+      run(s"INSERT OVERWRITE replaced SELECT $rows")
+      run(s"UPDATE updated SET v = v + 1 WHERE k = ${number / NumViews % 10}")
+    }
     ()
   }
 
   /** Statements that make sessions and plans, and run no refresh. */
-  private def look(view: String): Unit = {
-    val query = "SELECT k, sum(v) AS s FROM t WHERE k > 0 GROUP BY k"
+  private def look(view: String, table: String): Unit = {
+    val other = s"${query(table)} HAVING k > 0"
     run(s"DESCRIBE EXTENDED MATERIALIZED VIEW $view")
     run(s"VERIFY MATERIALIZED VIEW $view")
-    run(s"EXPLAIN CHANGELOG CREATE MATERIALIZED VIEW other AS $query")
-    run(s"EXPLAIN ALTER MATERIALIZED VIEW $view AS $query")
+    run(s"EXPLAIN CHANGELOG CREATE MATERIALIZED VIEW other AS $other")
+    run(s"EXPLAIN ALTER MATERIALIZED VIEW $view AS $other")
     run(s"WHY MATERIALIZED VIEW $view WHERE k = 1")
     ()
   }
@@ -107,7 +118,7 @@ private object SoakSuite {
     sys.env.get(s"CHANGELOG_SOAK_$name").fold(otherwise)(_.toInt)
 
   val NumRefreshes: Int = size("REFRESHES", 24)
-  val NumViews: Int = size("VIEWS", 2)
+  val NumViews: Int = size("VIEWS", 4)
   val NumBatches: Int = size("BATCHES", 60)
 
   /** After how many refreshes other statements are run, too. */
@@ -146,6 +157,9 @@ private object SoakSuite {
     def step(number: Int): Unit = {
       if (number == warm) before = figures(spark)
       else if (number == steps) check()
+      else if (isLong && number % (steps / 10) == 0)
+        println(
+          f"$number of $steps: ${median(millis.result().takeRight(NumTimed))}%.0f ms, ${figures(spark)}")
     }
 
     private def check(): Unit = {
@@ -154,7 +168,7 @@ private object SoakSuite {
       println(told.mkString("\n"))
       def flat(slack: Map[String, Long]): Unit =
         slack.foreach { case (name, more) => assert(after(name) <= before(name) + more, name) }
-      flat(Slack)
+      flat(Slack + ("cached file lists" -> (steps - warm).toLong))
       if (isLong) {
         flat(SlackOfMany)
         // what a longer history takes, and no more
@@ -171,7 +185,10 @@ private object SoakSuite {
     private def median(times: Array[Double]): Double = times.sorted.apply(times.length / 2)
   }
 
-  /** By how many there may be more: pools of threads fill, and files are open for a while. */
+  /**
+   * By how many there may be more: pools of threads fill, and files are open for a while. The lists of files that Spark
+   * keeps for each `INSERT` come on top.
+   */
   private val Slack = Map("listeners" -> 0L, "threads" -> 15L, "open files" -> 20L)
 
   /** The same where nothing else runs in the process, and what is kept for a while is gone. */
@@ -204,6 +221,7 @@ private object SoakSuite {
       "threads" -> ManagementFactory.getThreadMXBean.getThreadCount.toLong,
       "open files" -> openFiles,
       "temporary files" -> temporaryFiles(spark),
+      "cached file lists" -> fileLists(),
       "heap, KB" -> bytes.toLong / 1024,
       "native memory, KB" -> (resident() - heapCommitted()))
   }
@@ -230,6 +248,21 @@ private object SoakSuite {
         .asScala
         .collectFirst { case line if line.startsWith("VmRSS:") => line.split("\\s+")(1).toLong }
         .get
+  }
+
+  /** The number of folders in Spark's cache of files. Spark removes none, and looks at each to refresh a table. */
+  private def fileLists(): Long = {
+    def field(of: AnyRef, name: String): AnyRef = {
+      val found = of.getClass.getDeclaredFields.find(_.getName.endsWith(name)).get
+      found.setAccessible(true)
+      found.get(of)
+    }
+    Option(field(FileStatusCache, "sharedCache")).map(field(_, "cache")).fold(0L) { cache =>
+      // The class is private to Guava, which Spark renames.
+      val size = cache.getClass.getMethod("size")
+      size.setAccessible(true)
+      size.invoke(cache).asInstanceOf[Long]
+    }
   }
 
   private def temporaryFiles(spark: SparkSession): Long = {

@@ -241,6 +241,8 @@ object ViewQuery {
     if (!session.sessionState.conf.contains(CheckpointFiles.Setting)) {
       session.conf.set(CheckpointFiles.Setting, classOf[CheckpointFiles].getName)
     }
+    // Spark's cache of file lists keeps the lists of each session that looked up a table.
+    session.conf.set(SQLConf.HIVE_FILESOURCE_PARTITION_FILE_CACHE_SIZE.key, 0L)
     // The text already contains the values of `${...}`.
     session.conf.set(SQLConf.VARIABLE_SUBSTITUTE_ENABLED.key, value = false)
     // Rows of a missing file would be missing from the changes.

@@ -218,12 +218,7 @@ object FollowedTables {
       case _ => None
     }
     known.foreach(table => session.sessionState.catalog.refreshTable(table.identifier))
-    val relation = relationOf(session.table(name))
-    relation match {
-      case Files(files) => files.location.refresh()
-      case _ =>
-    }
-    relation
+    relationOf(session.table(name))
   }
 
   /** Returns whether a name gives an equal relation. The given relation may have further options. */
