@@ -31,6 +31,13 @@ abstract class SeedSuite(numSeeds: Int) extends AnyFunSuite with ChangelogSessio
 
   override protected def isShared: Boolean = false
 
+  /** Starts the session, because its start sets the time zone of the values drawn. */
+  override protected def beforeAll(): Unit = {
+    super.beforeAll()
+    spark
+    ()
+  }
+
   private val oneIn = Share.oneIn(suiteName)
 
   test("programs that failed once") {
