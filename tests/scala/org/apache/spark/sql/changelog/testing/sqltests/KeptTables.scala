@@ -7,9 +7,7 @@ import scala.collection.mutable
 import scala.util.Try
 
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.execution.streaming.runtime.{
-  MemoryStream, MicroBatchExecution, StreamingQueryWrapper
-}
+import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
 import org.apache.spark.sql.types.StringType
 import org.apache.spark.sql.{DataFrame, Encoders, Row}
 import org.apache.spark.util.Utils
@@ -62,13 +60,7 @@ private[sqltests] class KeptTables(sessions: SqlTestSessions) {
       .start()
     try {
       arrival.batches.indices.map { number =>
-        if (number > 0) {
-          query
-            .asInstanceOf[StreamingQueryWrapper]
-            .streamingQuery
-            .asInstanceOf[MicroBatchExecution]
-            .withProgressLocked(add(arrival.batches(number)))
-        }
+        if (number > 0) RunningChanges.atOnce(query)(add(arrival.batches(number)))
         query.processAllAvailable()
         table.add(emitted.toSeq)
         emitted.clear()
