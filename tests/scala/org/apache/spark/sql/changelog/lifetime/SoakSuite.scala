@@ -168,6 +168,7 @@ private object SoakSuite {
       println(told.mkString("\n"))
       def flat(slack: Map[String, Long]): Unit =
         slack.foreach { case (name, more) => assert(after(name) <= before(name) + more, name) }
+      // Spark itself keeps the lists of each `INSERT`.
       flat(Slack + ("cached file lists" -> (steps - warm).toLong))
       if (isLong) {
         flat(SlackOfMany)
@@ -185,10 +186,7 @@ private object SoakSuite {
     private def median(times: Array[Double]): Double = times.sorted.apply(times.length / 2)
   }
 
-  /**
-   * By how many there may be more: pools of threads fill, and files are open for a while. The lists of files that Spark
-   * keeps for each `INSERT` come on top.
-   */
+  /** By how many there may be more: pools of threads fill, and files are open for a while. */
   private val Slack = Map("listeners" -> 0L, "threads" -> 15L, "open files" -> 20L)
 
   /** The same where nothing else runs in the process, and what is kept for a while is gone. */
