@@ -122,7 +122,10 @@ private object SoakSuite {
   val NumBatches: Int = size("BATCHES", 60)
 
   /** After how many refreshes other statements are run, too. */
-  val LookEach = 8
+  val LookEach: Int = math.max(8, NumRefreshes / 50)
+
+  /** Threads of Spark's pools end after a minute without work. */
+  private val IdleMillis = 61000L
 
   /** How many are timed at the beginning and at the end of a long run, and how many come before. */
   private val NumTimed = 100
@@ -155,15 +158,24 @@ private object SoakSuite {
     }
 
     def step(number: Int): Unit = {
-      if (number == warm) before = figures(spark)
+      if (number == warm) before = settled()
       else if (number == steps) check()
       else if (isLong && number % (steps / 10) == 0)
         println(
           f"$number of $steps: ${median(millis.result().takeRight(NumTimed))}%.0f ms, ${figures(spark)}")
     }
 
+    /** In a long run, waits until Spark's cleaner is done, and its idle threads, which keep sessions, have ended. */
+    private def settled(): Map[String, Long] = {
+      if (isLong) {
+        histogram()
+        Thread.sleep(IdleMillis)
+      }
+      figures(spark)
+    }
+
     private def check(): Unit = {
-      val after = figures(spark)
+      val after = settled()
       val told = after.keys.toSeq.sorted.map(name => s"$name: ${before(name)}, ${after(name)}")
       println(told.mkString("\n"))
       def flat(slack: Map[String, Long]): Unit =

@@ -17,7 +17,7 @@ import org.apache.spark.sql.{DataFrame, Row}
 import org.apache.spark.util.{ManualClock, Utils}
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.compat.StreamLogs
+import org.apache.spark.sql.changelog.checkpoint.BatchLogs
 
 /**
  * A query over tables kept by changes that runs when a clock says that is set by hand. After each
@@ -164,10 +164,8 @@ class TimedRun(
   }
 
   /** What time it was in the last batch, as the checkpoint says. */
-  private def timeOfBatch: Long = {
-    val logs = new StreamLogs(spark, new Path(checkpoint.getPath))
-    logs.begun.flatMap(logs.offsets(_)).flatMap(_.timestamp).max
-  }
+  private def timeOfBatch: Long =
+    new BatchLogs(spark, new Path(checkpoint.getPath)).timeOf(Long.MaxValue).get
 
   private def rawSchema(feed: Feed): StructType =
     StructType(StructField("_op", StringType) +: feed.schema.fields)

@@ -9,6 +9,7 @@ import java.util.concurrent.atomic.AtomicInteger
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 
+import org.apache.hadoop.fs.{FSDataInputStream, FileStatus, Path}
 import org.scalatest.BeforeAndAfterEach
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -28,6 +29,8 @@ class RefreshLookupsSuite extends AnyFunSuite with ViewSession with BeforeAndAft
   override protected lazy val spark: SparkSession = ChangelogSession.start(conf =
     ChangelogSession.DeltaConf ++ ChangelogSession.Quick ++ Map(
       "spark.sql.warehouse.dir" -> warehouse.getPath,
+      "fs.file.impl" -> classOf[CountingFileSystem].getName,
+      "fs.file.impl.disable.cache" -> "true",
       "spark.sql.catalog.spark_catalog" -> classOf[CountingCatalog].getName))
 
   private val query =
@@ -76,7 +79,7 @@ class RefreshLookupsSuite extends AnyFunSuite with ViewSession with BeforeAndAft
 
   private def change(turn: Int): Unit = {
     run(s"UPDATE orders SET customer = (customer + 1) % 9 WHERE id % 20 = $turn")
-    run(s"UPDATE customers SET name = concat(name, '-') WHERE id = $turn")
+    run(s"UPDATE customers SET name = concat(name, '-') WHERE id = ${turn % 9}")
   }
 
   private def check(): Unit = {
@@ -101,6 +104,27 @@ class RefreshLookupsSuite extends AnyFunSuite with ViewSession with BeforeAndAft
     assert(ofTables(first) == Seq(4, 4))
     assert(ofTables(created) == Seq(2, 2))
   }
+
+  for (format <- Seq("delta", "parquet"))
+    test(s"a refresh of a view in $format looks at as many files after many refreshes") {
+      run(s"""CREATE MATERIALIZED VIEW v USING $format
+        TBLPROPERTIES ('changelog.retention' = '1 hour') AS $query""")
+      def refresh(turn: Int): Map[String, Int] = {
+        change(turn)
+        CountingFileSystem.counts.clear()
+        run("REFRESH MATERIALIZED VIEW v INCREMENTAL")
+        CountingFileSystem.counts.asScala.toMap.map { case (name, count) => name -> count.get }
+      }
+      val Seq(early, late) = Seq(1 to 3, 4 to 6).map(_.map(refresh).last)
+      check()
+      info(early.toSeq.sorted.mkString(", "))
+      assert(early.filter(_._1.startsWith("list ")) == late.filter(_._1.startsWith("list ")))
+      // The records and the rows of earlier versions stay.
+      val ofVersions = Seq("look at rows", "look at versions", "open versions")
+      assert(ofVersions.map(early.get) == ofVersions.map(late.get))
+      // Before and after the new record is written.
+      assert(early("list refreshes") == 2)
+    }
 
   test("the jobs of a refresh of a Delta view") {
     run(s"CREATE MATERIALIZED VIEW v USING delta AS $query")
@@ -132,6 +156,42 @@ class RefreshLookupsSuite extends AnyFunSuite with ViewSession with BeforeAndAft
     // The rows of both tables are shuffled, but the 100 rows of the view are not.
     assert(shuffled < 190)
   }
+}
+
+/** CountingFileSystem: counts the calls for files of views and Delta tables, by folder. */
+class CountingFileSystem extends QuickFileSystem {
+  private def count(call: String, path: Path): Unit =
+    Iterator
+      .iterate(path)(_.getParent)
+      .takeWhile(_ != null)
+      .map(_.getName)
+      .find(CountingFileSystem.Folders.contains)
+      .foreach { folder =>
+        CountingFileSystem.counts
+          .computeIfAbsent(s"$call $folder", _ => new AtomicInteger)
+          .incrementAndGet()
+      }
+
+  override def listStatus(path: Path): Array[FileStatus] = {
+    count("list", path)
+    super.listStatus(path)
+  }
+
+  override def getFileStatus(path: Path): FileStatus = {
+    count("look at", path)
+    super.getFileStatus(path)
+  }
+
+  override def open(path: Path, bufferSize: Int): FSDataInputStream = {
+    count("open", path)
+    super.open(path, bufferSize)
+  }
+}
+
+object CountingFileSystem {
+  val counts = new ConcurrentHashMap[String, AtomicInteger]()
+  private val Folders =
+    Set("refreshes", "versions", "rows", "lease", "offsets", "commits", "_delta_log")
 }
 
 /** CountingCatalog: counts the lookups of tables by name. */

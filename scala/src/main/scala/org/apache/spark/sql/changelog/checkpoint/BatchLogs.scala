@@ -10,17 +10,17 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.changelog.compat.StreamLogs
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.runtime
 
-/** BatchLogs: the started and the committed batches of a query, read from the checkpoint. */
+/** BatchLogs: the started and the committed batches of a query, listed once, at the first look at either. */
 class BatchLogs(session: SparkSession, checkpoint: Path) {
 
   private val logs = new StreamLogs(session, checkpoint)
   private val files: FileSystem = checkpoint.getFileSystem(session.sessionState.newHadoopConf())
 
   /** The batches with offsets in the log. */
-  def begun: Set[Long] = batches("offsets")
+  lazy val begun: Set[Long] = batches("offsets")
 
   /** The batches in the commit log. */
-  def done: Set[Long] = batches("commits")
+  lazy val done: Set[Long] = batches("commits")
 
   def lastBegun: Option[Long] = begun.maxOption
 
@@ -54,7 +54,7 @@ class BatchLogs(session: SparkSession, checkpoint: Path) {
 
   /** Returns the latest start time of the batches up to `batch`, in ms; empty if unknown. */
   def timeOf(batch: Long): Option[Long] =
-    logs.begun.filter(_ <= batch).flatMap(logs.offsets(_).flatMap(_.timestamp)).maxOption
+    begun.filter(_ <= batch).flatMap(logs.offsets(_).flatMap(_.timestamp)).maxOption
 
   /** The end offset of each source in the last committed batch, in the source's format. */
   def lastOffsets: Seq[String] = lastRead.map(_._2)
@@ -93,10 +93,9 @@ class BatchLogs(session: SparkSession, checkpoint: Path) {
  * Spark itself would fail with a plain parser error. Without offsets, Spark would run batches again over
  * different rows, and only a sink with a record of the batches could notice.
  */
-class CheckBatchLogs(session: SparkSession, checkpoint: Path) {
+class CheckBatchLogs(session: SparkSession, checkpoint: Path, batches: BatchLogs) {
   private val hadoopConf = session.sessionState.newHadoopConf()
   private val logs = new StreamLogs(session, checkpoint)
-  private val batches = new BatchLogs(session, checkpoint)
 
   def apply(): Unit = {
     // the order matters: another driver may start and commit a batch meanwhile

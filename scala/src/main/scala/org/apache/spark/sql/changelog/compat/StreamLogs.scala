@@ -22,9 +22,6 @@ import org.apache.spark.sql.internal.SQLConf
 /** The entries of the offset log and the commit log in a query's checkpoint. */
 final class StreamLogs(session: SparkSession, checkpoint: Path) {
 
-  /** The batches in the offset log. */
-  def begun: Seq[Long] = offsetLog.listBatchesOnDisk.toSeq
-
   /** Returns the offsets of a batch, if the batch was begun. */
   def offsets(batch: Long): Option[LoggedBatch] = offsetLog.get(batch).map(new LoggedBatch(_))
 

@@ -182,7 +182,7 @@ class CheckChangelogSupport(session: SparkSession) extends (LogicalPlan => Unit)
    */
   private def checkCheckpoint(checkpoint: Path, logs: BatchLogs, query: LogicalPlan): Unit = {
     val classic = castToImpl(session)
-    new CheckBatchLogs(classic, checkpoint)()
+    new CheckBatchLogs(classic, checkpoint, logs)()
     val hadoopConf = classic.sessionState.newHadoopConf()
     val file = new QueryRecordFile(checkpoint, hadoopConf)
     lazy val current = QueryRecord(query, classic.sessionState.conf)

@@ -40,7 +40,7 @@ class ForkableCheckpoint(session: SparkSession, checkpoint: Path, shown: String)
   private val logs = new StreamLogs(session, checkpoint)
   private val state = new StateFolder(session, checkpoint, files)
 
-  private lazy val (begun, done) = (batches.begun, batches.done)
+  import batches.{begun, done}
 
   /** The first batch, for a checkpoint created from the checkpoint of another query. */
   private lazy val first: Long = InheritedState

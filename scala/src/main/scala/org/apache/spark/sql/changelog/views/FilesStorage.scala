@@ -53,20 +53,18 @@ class FilesStorage(session: SparkSession) extends SnapshotStorage(session) {
     view
   }
 
-  /** Restores the text of the Spark view, too, and records the change by others in the view's history. */
-  override def recover(view: MaterializedView): Boolean = {
-    alteredByOthers(view).foreach { error =>
-      val failed = new RefreshReport().finished(Some(RefreshError(session, error)))
-      RefreshHistory.ofView(session, view).add(failed)
-    }
-    super.recover(view)
-  }
-
+  /** Also records in the view's history that others have changed the text of the Spark view. */
   override protected def isUnpublished(
       view: MaterializedView,
       number: Long,
-      last: Version): Boolean =
-    number > version(view) || alteredByOthers(view).nonEmpty
+      last: Version): Boolean = {
+    val altered = alteredByOthers(view)
+    altered.foreach { error =>
+      val failed = new RefreshReport().finished(Some(RefreshError(session, error)))
+      RefreshHistory.ofView(session, view).add(failed)
+    }
+    altered.nonEmpty || number > version(view)
+  }
 
   /** Compares the text of the Spark view, which `ALTER VIEW` of a session without the extension may have changed. */
   override def alteredByOthers(view: MaterializedView): Option[Throwable] = {

@@ -56,12 +56,10 @@ abstract class SnapshotStorage(session: SparkSession) extends ViewStorage {
     classOf[FilesSinkProvider].getName,
     Map("path" -> view.definition.rows.toString, "provider" -> view.fileFormat))
 
-  override def snapshotsOf(view: MaterializedView, queryId: String): LazyList[ViewSnapshot] = {
-    val snapshots = new Snapshots(session, view.definition.rows)
-    snapshots.all.sorted.reverse.to(LazyList).map { batch =>
-      ViewSnapshot(batch, () => Some(read(view, snapshots.path(batch))))
+  override def snapshotsOf(view: MaterializedView, queryId: String): LazyList[ViewSnapshot] =
+    new Snapshots(session, view.definition.rows).all.to(LazyList).map { case (batch, path) =>
+      ViewSnapshot(batch, () => Some(read(view, path)))
     }
-  }
 
   override def stage(view: MaterializedView, rows: DataFrame, batch: Long): DataFrame = {
     val path = Snapshots.newPath(view.definition.rows, batch)
@@ -164,10 +162,8 @@ abstract class SnapshotStorage(session: SparkSession) extends ViewStorage {
       .options(Map("view" -> view.sql) ++ from.map("fromVersion" -> _.toString))
       .load()
 
-  private def latest(view: MaterializedView): Option[Path] = {
-    val snapshots = new Snapshots(session, view.definition.rows)
-    snapshots.latest.map(snapshots.path)
-  }
+  private def latest(view: MaterializedView): Option[Path] =
+    new Snapshots(session, view.definition.rows).latest.map(_._2)
 
   protected def write(view: MaterializedView, rows: DataFrame, path: Path): Unit =
     rows.write.mode("overwrite").format(view.fileFormat).save(path.toString)

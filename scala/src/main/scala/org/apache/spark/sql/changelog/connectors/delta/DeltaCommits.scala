@@ -70,9 +70,11 @@ private[changelog] object DeltaCommits {
       case (name, batch) if name.startsWith(application(queryId, table = "")) => batch
     }.maxOption
 
-  private def snapshotOf(session: SparkSession, table: String): Option[DeltaSnapshot] =
-    try DeltaRelation.find(session, table).map(_.snapshot)
+  private def snapshotOf(session: SparkSession, table: String): Option[DeltaSnapshot] = {
+    val now = System.currentTimeMillis()
+    try DeltaRelation.find(session, table).map(_.snapshotSince(Some(now)))
     catch { case _: AnalysisException => None }
+  }
 
   /** The number of commits read at once. */
   private val AtOnce = 50L

@@ -25,7 +25,11 @@ private[changelog] final class DeltaRelation(
   def isTimeTravel: Boolean = withDelta(DeltaSnapshots.isTimeTravel(location))
 
   /** Returns the version read by the relation. */
-  def snapshot: DeltaSnapshot = withDelta(DeltaSnapshots.of(location, relation.catalogTable))
+  def snapshot: DeltaSnapshot = snapshotSince(None)
+
+  /** Returns the version read, and does not list the log again if the log was listed after `time`, in ms. */
+  def snapshotSince(time: Option[Long]): DeltaSnapshot =
+    withDelta(DeltaSnapshots.of(location, relation.catalogTable, time))
 
   /** Returns a relation that reads a version also later, or None if the version is not the current one. */
   def pinnedAt(version: Long): Option[LogicalPlan] = withDelta {

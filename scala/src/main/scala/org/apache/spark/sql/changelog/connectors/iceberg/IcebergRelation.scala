@@ -135,10 +135,11 @@ private[changelog] object IcebergRelation {
     }
 
   /** Loads a table with its newest snapshot, or returns None if the table is no Iceberg table. */
-  def newest(session: SparkSession, name: String): Option[IcebergTable] = {
-    find(session, name).foreach(_.refresh())
-    find(session, name)
-  }
+  def newest(session: SparkSession, name: String): Option[IcebergTable] =
+    find(session, name).flatMap { known =>
+      known.refresh()
+      find(session, name)
+    }
 
   /** Returns the table of this name, or None if the table is no Iceberg table. Fails for a missing table. */
   def find(session: SparkSession, name: String): Option[IcebergTable] =

@@ -156,13 +156,11 @@ private[tables] class DeltaTable(session: SparkSession, override val name: Strin
     def read(byFiles: Boolean): DataFrame = found
       .changes(session, commits, byFiles)
       .select((columns :+ RowKind.ChangeTypeColumnName).map(RowDelta.quoted): _*)
+    def ofFiles = RowDelta.net(read(byFiles = true), columns, RowDelta.NetOfRead)
     val changed =
       try {
-        try read(byFiles = false)
-        catch {
-          case Delta.Error(Delta.NoFeed) =>
-            RowDelta.net(read(byFiles = true), columns, RowDelta.NetOfRead)
-        }
+        try if (found.hasChangeFeed) read(byFiles = false) else ofFiles
+        catch { case Delta.Error(Delta.NoFeed) => ofFiles }
       } catch {
         case error @ Delta.Error(condition) if Delta.hadOtherColumns(condition) =>
           throw lost(from, error)
@@ -200,7 +198,7 @@ private[tables] class DeltaTable(session: SparkSession, override val name: Strin
 
   private def current: DeltaSnapshot = SharedVersions.lookup(session, s"snapshot of $name") {
     FollowedTables.lookUp(session, name) match {
-      case DeltaRelation(table) => table.snapshot
+      case DeltaRelation(table) => table.snapshotSince(SharedVersions.began(session))
       case other => throw new IllegalStateException(s"not a Delta table: $other")
     }
   }

@@ -60,7 +60,7 @@ object FollowedTables {
       nameOf(relation).filter(name => Try(isSame(session, name, relation)).getOrElse(false))
     relation match {
       case DeltaRelation(table) =>
-        val hasFeed = table.snapshot.hasChangeFeed
+        val hasFeed = table.snapshotSince(SharedVersions.began(session)).hasChangeFeed
         name
           .map(name =>
             if (hasFeed) TableTracking.deltaFeed(name) else TableTracking.deltaFiles(name))

@@ -47,9 +47,8 @@ class FilesSink(options: SinkOptions, written: (SparkSession, Path) => Unit)
       !_.existsRecursively(_.isInstanceOf[VariantType]))
 
   override protected def hasFirstBatch(session: SparkSession, queryId: String): Boolean = {
-    val snapshots = new Snapshots(session, folder)
-    val first = snapshots.latest.filter(_ == 0)
-    first.foreach(batch => written(session, snapshots.path(batch)))
+    val first = new Snapshots(session, folder).latest.filter(_._1 == 0)
+    first.foreach { case (_, path) => written(session, path) }
     first.nonEmpty
   }
 
@@ -57,7 +56,7 @@ class FilesSink(options: SinkOptions, written: (SparkSession, Path) => Unit)
     val session = batch.changes.sparkSession
     val snapshots = new Snapshots(session, folder)
     val last = snapshots.latest
-    last.filter(_ > batch.batchId).foreach { stored =>
+    last.map(_._1).filter(_ > batch.batchId).foreach { stored =>
       throw runtime(
         "CHANGELOG_SINK_BATCH_SUPERSEDED",
         "sink" -> format,
@@ -66,10 +65,10 @@ class FilesSink(options: SinkOptions, written: (SparkSession, Path) => Unit)
         "batch" -> batch.batchId,
         "stored" -> stored)
     }
-    if (!last.contains(batch.batchId)) {
+    if (!last.exists(_._1 == batch.batchId)) {
       val before = last match {
-        case Some(id) =>
-          session.read.schema(batch.schema).format(provider).load(snapshots.path(id).toString)
+        case Some((_, path)) =>
+          session.read.schema(batch.schema).format(provider).load(path.toString)
         case None => session.createDataFrame(java.util.List.of[Row](), batch.schema)
       }
       val changes = batch.input.keyOrNone(options.key) match {
@@ -89,7 +88,7 @@ class FilesSink(options: SinkOptions, written: (SparkSession, Path) => Unit)
         }
       } finally changes.unpersist()
     }
-    snapshots.latest.foreach(id => written(session, snapshots.path(id)))
+    snapshots.latest.foreach { case (_, path) => written(session, path) }
   }
 
   private def apply(before: DataFrame, changes: DataFrame, batch: ChangelogBatch): DataFrame = {

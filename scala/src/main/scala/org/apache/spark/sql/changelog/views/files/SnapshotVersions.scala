@@ -45,9 +45,10 @@ class SnapshotVersions(session: SparkSession, view: MaterializedView) {
   private val files: FileSystem = folder.getFileSystem(hadoopConf)
 
   /** Returns the last version with its number. */
-  def last: Option[(Long, Version)] = numbers.sorted.reverse.iterator
-    .flatMap(number => read(number).map(number -> _))
-    .nextOption()
+  def last: Option[(Long, Version)] = newestFirst.headOption
+
+  private def newestFirst: LazyList[(Long, Version)] =
+    listed.reverse.to(LazyList).flatMap { case (number, _) => read(number).map(number -> _) }
 
   /** Adds a version, unless the last version is equal. */
   @tailrec
@@ -86,8 +87,7 @@ class SnapshotVersions(session: SparkSession, view: MaterializedView) {
 
   /** Returns the generations visible at some time after `time`, in milliseconds. */
   def shownSince(time: Long): Set[Path] = {
-    val versions = numbers.sorted.reverse.flatMap(read)
-    val (later, earlier) = versions.span(_.at > time)
+    val (later, earlier) = newestFirst.map(_._2).span(_.at > time)
     (later ++ earlier.take(1)).map(version => new Path(version.path).getParent.getParent).toSet
   }
 
@@ -165,19 +165,26 @@ class SnapshotVersions(session: SparkSession, view: MaterializedView) {
     files.exists(new Path(version.path, "_SUCCESS"))
   }
 
-  private def forget(newest: Long): Unit =
-    numbers.filter(_ < newest - 1).foreach { number =>
-      if (!read(number).exists(version => files.exists(new Path(version.path)))) {
-        files.delete(path(number), false)
-      }
+  /** Deletes versions without rows. Looks only at versions replaced before the retention. */
+  private def forget(newest: Long): Unit = {
+    val oldest = System.currentTimeMillis() - view.definition.retention
+    val versions = listed
+    val replaced = versions.zip(versions.drop(1)).collect {
+      case ((number, _), (next, time)) if next < newest && time < oldest => number
     }
+    replaced
+      .filterNot(read(_).exists(version => files.exists(new Path(version.path))))
+      .foreach(number => files.delete(path(number), false))
+  }
 
-  private def numbers: Seq[Long] =
+  /** Returns the numbers of all versions in order, each with the time of its file, in milliseconds. */
+  private def listed: Seq[(Long, Long)] =
     if (!files.exists(folder)) Nil
     else
-      files.listStatus(folder).toSeq.flatMap { status =>
-        status.getPath.getName.stripSuffix(".json").toLongOption
-      }
+      (for {
+        status <- files.listStatus(folder).toSeq
+        number <- status.getPath.getName.stripSuffix(".json").toLongOption
+      } yield number -> status.getModificationTime).sorted
 
   private def read(number: Long): Option[Version] =
     file(number).find().map(Serialization.read[Version](_))

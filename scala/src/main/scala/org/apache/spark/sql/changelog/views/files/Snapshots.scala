@@ -22,26 +22,23 @@ class Snapshots(session: SparkSession, folder: Path) {
 
   private val files: FileSystem = folder.getFileSystem(session.sessionState.newHadoopConf())
 
-  /** Returns the batch of the newest complete snapshot. */
-  def latest: Option[Long] = folders.find(isComplete).map(_._1)
+  /** Returns the newest complete snapshot, with its batch. */
+  def latest: Option[(Long, Path)] = folders.find(isComplete)
 
-  /** Returns the complete snapshot of a batch. */
-  def path(batchId: Long): Path =
-    folders.find(folder => folder._1 == batchId && isComplete(folder)).get._2
+  /** Returns the complete snapshots, newest first, each with its batch. */
+  def all: Seq[(Long, Path)] = folders.filter(isComplete).distinctBy(_._1)
 
-  /** Returns the batches with a complete snapshot. */
-  def all: Seq[Long] = folders.filter(isComplete).map(_._1).distinct
-
-  /** Deletes snapshots replaced more than `retention` milliseconds ago. */
+  /** Deletes snapshots replaced more than `retention` milliseconds ago, from the oldest on. */
   def retire(retention: Long): Unit = {
     val oldest = System.currentTimeMillis() - retention
     val found = folders
-    val complete = found.filter(isComplete).distinctBy(_._1).reverse
-    complete.zip(complete.drop(1)).foreach { case ((batchId, _), (_, next)) =>
-      if (files.getFileStatus(next).getModificationTime < oldest) {
+    val complete = found.sortBy(_._1).to(LazyList).filter(isComplete).distinctBy(_._1)
+    complete
+      .zip(complete.drop(1))
+      .takeWhile { case (_, (_, next)) => files.getFileStatus(next).getModificationTime < oldest }
+      .foreach { case ((batchId, _), _) =>
         found.filter(_._1 == batchId).foreach { case (_, path) => files.delete(path, true) }
       }
-    }
   }
 
   /** Returns complete and incomplete snapshots, by descending batch and term. */

@@ -17,7 +17,7 @@ import org.apache.spark.sql.changelog.checkpoint.TextFile
 import org.apache.spark.sql.changelog.views.MaterializedView
 
 /**
- * RefreshHistory: the last refreshes of a view, including failed refreshes.
+ * RefreshHistory: the last refreshes of a view, including failed refreshes, as recorded at the first look.
  *
  * The history lies beside the generations, because a recomputation leaves the view's identity as is. Each refresh has a
  * separate file, because an interrupted process may write a record late.
@@ -34,19 +34,18 @@ class RefreshHistory(session: SparkSession, home: Path) {
   private val hadoopConf = session.sessionState.newHadoopConf()
   private val files: FileSystem = home.getFileSystem(hadoopConf)
 
-  /** Returns all recorded refreshes, newest first. */
-  def all: Seq[RefreshRecord] = paths.flatMap(read)
+  /** All recorded refreshes, newest first. Listed once, and each record is read once, as far as needed. */
+  lazy val all: LazyList[RefreshRecord] = paths.to(LazyList).flatMap(read)
 
   /** Returns the `count` newest refreshes. */
-  def newest(count: Int): Seq[RefreshRecord] = paths.take(count).flatMap(read)
+  def newest(count: Int): Seq[RefreshRecord] = all.take(count)
 
-  def last: Option[RefreshRecord] = paths.iterator.flatMap(read).nextOption()
+  def last: Option[RefreshRecord] = all.headOption
 
-  def lastSuccess: Option[RefreshRecord] =
-    paths.iterator.flatMap(read).find(_.succeeded)
+  def lastSuccess: Option[RefreshRecord] = all.find(_.succeeded)
 
   /** Returns the last recorded version of the view's table. A run until STOP records none. */
-  def lastShown: Option[Long] = paths.iterator.flatMap(read).flatMap(_.shown).nextOption()
+  def lastShown: Option[Long] = all.flatMap(_.shown).headOption
 
   /** Runs a refresh, and records the outcome. */
   def remember(refresh: RefreshReport => Unit): Unit = {

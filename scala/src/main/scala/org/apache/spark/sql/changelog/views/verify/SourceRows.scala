@@ -30,7 +30,7 @@ import org.apache.spark.sql.changelog.sources.{SourceFiles, StreamRows}
 class SourceRows(session: SparkSession, checkpoint: Path) {
   private val hadoopConf = session.sessionState.newHadoopConf()
   private val files: FileSystem = checkpoint.getFileSystem(hadoopConf)
-  private val logs = new BatchLogs(session, checkpoint)
+  private def logs = new BatchLogs(session, checkpoint) // the query may run meanwhile
 
   /** Returns the last batch begun and the last batch done. */
   def lastBatches: (Option[Long], Option[Long]) = (logs.lastBegun, logs.lastDone)

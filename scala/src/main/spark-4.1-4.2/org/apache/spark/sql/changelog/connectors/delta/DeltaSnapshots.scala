@@ -28,8 +28,13 @@ private[delta] object DeltaSnapshots {
 
   def isTimeTravel(location: FileIndex): Boolean = indexOf(location).isTimeTravelQuery
 
-  def of(location: FileIndex, table: Option[CatalogTable]): DeltaSnapshot =
-    new LoggedSnapshot(indexOf(location).getSnapshot, table)
+  def of(location: FileIndex, table: Option[CatalogTable], since: Option[Long]): DeltaSnapshot = {
+    val index = indexOf(location)
+    val snapshot =
+      if (index.isTimeTravelQuery || since.isEmpty) index.getSnapshot
+      else index.deltaLog.update(checkIfUpdatedSinceTs = since, catalogTableOpt = table)
+    new LoggedSnapshot(snapshot, table)
+  }
 
   /** Returns an index of the files of the current version, if the version is `wanted`. */
   def pinned(location: FileIndex, wanted: Long): Option[FileIndex] = {

@@ -19,7 +19,8 @@ private[changelog] object DeltaRelease {
 
 private[delta] object DeltaSnapshots {
   def isTimeTravel(location: FileIndex): Boolean = refuse(location)
-  def of(location: FileIndex, table: Option[CatalogTable]): DeltaSnapshot = refuse(location)
+  def of(location: FileIndex, table: Option[CatalogTable], since: Option[Long]): DeltaSnapshot =
+    refuse(location)
   def pinned(location: FileIndex, wanted: Long): Option[FileIndex] = refuse(location)
 
   private def refuse(location: FileIndex): Nothing =

@@ -4,10 +4,13 @@
 package org.apache.spark.sql.changelog.testing
 
 import java.io.File
+import java.nio.file.attribute.BasicFileAttributes
 import java.nio.file.{Files, Paths}
 
+import scala.util.Try
+
 import org.apache.hadoop.fs.permission.FsPermission
-import org.apache.hadoop.fs.{LocalFileSystem, Path, RawLocalFileSystem}
+import org.apache.hadoop.fs.{FileStatus, LocalFileSystem, Path, RawLocalFileSystem}
 
 /**
  * The local file system without checksums and permissions.
@@ -22,6 +25,18 @@ class QuickFileSystem extends LocalFileSystem(new QuickFileSystem.Raw) {
 object QuickFileSystem {
   private class Raw extends RawLocalFileSystem {
     override def setPermission(path: Path, permission: FsPermission): Unit = ()
+
+    /** Reads the attributes of each file once, where Hadoop reads them four times. */
+    override def listStatus(path: Path): Array[FileStatus] = {
+      def statusOf(file: File): Option[FileStatus] = Try {
+        val found = Files.readAttributes(file.toPath, classOf[BasicFileAttributes])
+        val place = new Path(makeQualified(path), new Path(null, null, file.getName))
+        val time = found.lastModifiedTime.toMillis
+        new FileStatus(found.size, found.isDirectory, 1, 1L << 25, time, place)
+      }.toOption // None if the file is gone
+      // The list is null for a file, and for nothing.
+      Option(pathToFile(path).listFiles()).fold(super.listStatus(path))(_.flatMap(statusOf(_)))
+    }
   }
 
   /** The settings for sessions to use this file system for files and checkpoints. */
