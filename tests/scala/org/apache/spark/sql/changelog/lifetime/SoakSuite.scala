@@ -178,6 +178,9 @@ private object SoakSuite {
       val after = settled()
       val told = after.keys.toSeq.sorted.map(name => s"$name: ${before(name)}, ${after(name)}")
       println(told.mkString("\n"))
+      val times = millis.result().drop(warm)
+      val (first, last) = (median(times.take(NumTimed)), median(times.takeRight(NumTimed)))
+      println(f"median of the first $NumTimed: $first%.0f ms, of the last: $last%.0f ms")
       def flat(slack: Map[String, Long]): Unit =
         slack.foreach { case (name, more) => assert(after(name) <= before(name) + more, name) }
       // Spark itself keeps the lists of each `INSERT`.
@@ -188,9 +191,6 @@ private object SoakSuite {
         MoreInPercent.foreach { case (name, percent) =>
           assert(after(name) <= before(name) * (100 + percent) / 100, name)
         }
-        val times = millis.result().drop(warm)
-        val (first, last) = (median(times.take(NumTimed)), median(times.takeRight(NumTimed)))
-        println(f"median of the first $NumTimed: $first%.0f ms, of the last: $last%.0f ms")
         assert(last <= first * 1.1)
       }
     }

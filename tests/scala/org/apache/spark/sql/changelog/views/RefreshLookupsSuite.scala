@@ -115,7 +115,7 @@ class RefreshLookupsSuite extends AnyFunSuite with ViewSession with BeforeAndAft
         run("REFRESH MATERIALIZED VIEW v INCREMENTAL")
         CountingFileSystem.counts.asScala.toMap.map { case (name, count) => name -> count.get }
       }
-      val Seq(early, late) = Seq(1 to 3, 4 to 6).map(_.map(refresh).last)
+      val Seq(early, late) = Seq(1 to 2, 3 to 4).map(_.map(refresh).last)
       check()
       info(early.toSeq.sorted.mkString(", "))
       assert(early.filter(_._1.startsWith("list ")) == late.filter(_._1.startsWith("list ")))
