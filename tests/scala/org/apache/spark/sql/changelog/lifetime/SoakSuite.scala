@@ -200,7 +200,8 @@ private object SoakSuite {
         MoreInPercent.foreach { case (name, percent) =>
           assert(after(name) <= before(name) * (100 + percent) / 100, name)
         }
-        assert(ofSteps <= 1.1 * ofMachine)
+        // more only where plain Spark has become slower, too
+        assert(ofSteps <= 1.1 * math.max(1.0, ofMachine))
       }
     }
 
