@@ -48,10 +48,16 @@ class RefreshLookupsSuite extends AnyFunSuite with ViewSession with BeforeAndAft
   }
 
   /** Returns how often the statement looks up each table. */
-  private def lookups(statement: String): Map[String, Int] = {
-    CountingCatalog.counts.clear()
+  private def lookups(statement: String): Map[String, Int] =
+    counted(CountingCatalog.counts, statement)
+
+  /** Returns what is counted while the statement runs. */
+  private def counted(
+      counts: ConcurrentHashMap[String, AtomicInteger],
+      statement: String): Map[String, Int] = {
+    counts.clear()
     run(statement)
-    CountingCatalog.counts.asScala.toMap.map { case (name, count) => name -> count.get }
+    counts.asScala.toMap.map { case (name, count) => name -> count.get }
   }
 
   /** Returns the descriptions of the statement's jobs, and the number of shuffled rows. */
@@ -79,7 +85,7 @@ class RefreshLookupsSuite extends AnyFunSuite with ViewSession with BeforeAndAft
 
   private def change(turn: Int): Unit = {
     run(s"UPDATE orders SET customer = (customer + 1) % 9 WHERE id % 20 = $turn")
-    run(s"UPDATE customers SET name = concat(name, '-') WHERE id = ${turn % 9}")
+    run(s"UPDATE customers SET name = concat(name, '-') WHERE id = $turn")
   }
 
   private def check(): Unit = {
@@ -111,9 +117,7 @@ class RefreshLookupsSuite extends AnyFunSuite with ViewSession with BeforeAndAft
         TBLPROPERTIES ('changelog.retention' = '1 hour') AS $query""")
       def refresh(turn: Int): Map[String, Int] = {
         change(turn)
-        CountingFileSystem.counts.clear()
-        run("REFRESH MATERIALIZED VIEW v INCREMENTAL")
-        CountingFileSystem.counts.asScala.toMap.map { case (name, count) => name -> count.get }
+        counted(CountingFileSystem.counts, "REFRESH MATERIALIZED VIEW v INCREMENTAL")
       }
       val Seq(early, late) = Seq(1 to 2, 3 to 4).map(_.map(refresh).last)
       check()
