@@ -30,7 +30,7 @@ object QuickFileSystem {
     override def listStatus(path: Path): Array[FileStatus] = {
       def statusOf(file: File): Option[FileStatus] = Try {
         val found = Files.readAttributes(file.toPath, classOf[BasicFileAttributes])
-        val place = new Path(makeQualified(path), new Path(null, null, file.getName))
+        val place = new Path(file.getPath).makeQualified(getUri, null) // as Hadoop names it
         val time = found.lastModifiedTime.toMillis
         new FileStatus(found.size, found.isDirectory, 1, 1L << 25, time, place)
       }.toOption // None if the file is gone
