@@ -24,7 +24,7 @@ import org.apache.spark.sql.execution.streaming.runtime.{
 }
 import org.apache.spark.sql.execution.streaming.sources.WriteToMicroBatchDataSourceV1
 import org.apache.spark.sql.execution.streaming.state.StateStoreCoordinatorRef
-import org.apache.spark.sql.execution.streaming.{OneTimeTrigger, Sink}
+import org.apache.spark.sql.execution.streaming.{AvailableNowTrigger, OneTimeTrigger, Sink}
 import org.apache.spark.sql.execution.{LogicalRDD, SparkPlan}
 import org.apache.spark.sql.streaming.{OutputMode, StreamingQuery, Trigger}
 import org.apache.spark.sql.{DataFrame => AnyDataFrame}
@@ -50,6 +50,9 @@ final class RunningStream private (stream: StreamExecution, execution: Increment
   /** Whether an earlier run began the batch and did not finish it. */
   def isRerun: Boolean =
     isFirstOfRun && stream.getLatestExecutionContext().getDuration("walCommit").isEmpty
+
+  /** Whether the query ends without being stopped. */
+  def endsByItself: Boolean = Set[Trigger](OneTimeTrigger, AvailableNowTrigger)(stream.trigger)
 
   /** Lets the sources look up their latest offsets, in a batch whose offsets were known before this run. */
   def findLatestOffsets(): Unit = LatestOffsets.find(stream.availableOffsets)

@@ -45,6 +45,9 @@ private[execution] final class OperatorStateRDD[T: ClassTag](
 
   private val storeConf = new StateStoreConf(session.sessionState.conf)
   private val hadoopConf = OperatorStateRDD.hadoopConf(session, state.queryRunId)
+  // Spark's maintenance runs once a minute, and rarely meets a query that ends by itself.
+  private val isMaintained = RunningStream(session).exists(_.endsByItself) &&
+    (state.storeVersion + 1) % (storeConf.minDeltasForSnapshot + 1) == 0
   @transient private val coordinator =
     RunningStream.stateStoreCoordinator(session.sparkContext)
 
@@ -61,8 +64,10 @@ private[execution] final class OperatorStateRDD[T: ClassTag](
     val failures = new StateReadFailures(id.storeId, state.storeVersion, hadoopConf.value.value)
     val store = failures.whileOpening(
       StateStores.open(state, partition.index, columns, storeConf, hadoopConf.value.value))
-    if (storeConf.unloadOnCommit) {
-      context.addTaskCompletionListener[Unit](_ => StateStore.doMaintenanceAndUnload(id))
+    context.addTaskCompletionListener[Unit] { _ =>
+      // after a failure, another attempt may use the store
+      if (storeConf.unloadOnCommit || isMaintained && store.hasCommitted)
+        StateStore.doMaintenanceAndUnload(id)
     }
     // called before the listener above
     context.addTaskCompletionListener[Unit](_ => if (!store.hasCommitted) store.abort())
@@ -150,7 +155,7 @@ private[changelog] class StateReadFailures(
       case name @ StateFile(number, kind) if number.toLong <= version =>
         (number.toLong, kind, name)
     }
-    val (snapshots, changes) = versions.partition { case (_, kind, _) => Snapshots(kind) }
+    val (snapshots, changes) = versions.partition(file => Set("snapshot", "zip")(file._2))
     val start = snapshots.map(_._1).maxOption.getOrElse(0L)
     val read = snapshots.filter(_._1 == start) ++ changes.filter(_._1 > start)
     val names = read.sortBy(_._1).map {
@@ -166,8 +171,6 @@ private object StateReadFailures {
   /** Returns an error and its causes. Often only one of these names a file. */
   def causes(error: Throwable): Seq[Throwable] =
     Iterator.iterate(error)(_.getCause).takeWhile(_ != null).take(10).toSeq
-
-  private val Snapshots = Set("snapshot", "zip")
 
   /** A file name may contain the id of the task attempt that wrote the file. */
   private val StateFile = """(\d+)(?:_.*)?\.(snapshot|zip|delta|changelog)""".r

@@ -91,11 +91,8 @@ class ViewRefresh(session: SparkSession, view: MaterializedView, query: ViewQuer
 
   /** Fails if another writer has changed the view's rows. */
   private def checkWriters(): Unit =
-    if (history.lastSuccess.nonEmpty) written.foreach { written =>
-      throw analysis(
-        "CHANGELOG_VIEW_WRITTEN_BY_OTHERS",
-        "view" -> view.name,
-        "written" -> written)
+    if (history.lastSuccess.nonEmpty) written.foreach { rows =>
+      throw analysis("CHANGELOG_VIEW_WRITTEN_BY_OTHERS", "view" -> view.name, "written" -> rows)
     }
 
   /** Returns what another writer has written since the last recorded version. */
@@ -414,7 +411,7 @@ class ViewRefresh(session: SparkSession, view: MaterializedView, query: ViewQuer
       report: RefreshReport,
       trigger: Trigger = Trigger.AvailableNow()): StreamingQuery = {
     // By default, Spark keeps the progress of the last 100 batches only, and loses the row counts of earlier batches.
-    query.session.conf.set(SQLConf.STREAMING_PROGRESS_RETENTION.key, ViewRefresh.MostBatches)
+    query.session.conf.set(SQLConf.STREAMING_PROGRESS_RETENTION.key, 10000)
     val running = writer(target, sink, trigger)
     try running.awaitTermination()
     catch {
@@ -476,7 +473,4 @@ object ViewRefresh {
     if (isWithoutState(session, view)) ViewLeases.of(session, view) {
       if (isWithoutState(session, view)) new ViewRefresh(session, view).computeState()
     }
-
-  /** The number of batches counted in one refresh. */
-  private val MostBatches = 10000
 }
