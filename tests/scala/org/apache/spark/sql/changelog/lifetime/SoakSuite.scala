@@ -18,6 +18,7 @@ import org.apache.spark.sql.execution.datasources.FileStatusCache
 import org.apache.spark.sql.execution.streaming.runtime.{MemoryStream, StreamingQueryListenerBus}
 import org.apache.spark.sql.streaming.{StreamingQuery, StreamingQueryListener}
 
+import org.apache.spark.sql.changelog.testing.QuickFileSystem
 import org.apache.spark.sql.changelog.views.ViewSession
 
 /**
@@ -28,12 +29,14 @@ import org.apache.spark.sql.changelog.views.ViewSession
 class SoakSuite extends AnyFunSuite with ViewSession {
   import SoakSuite._
 
-  // Spark's own limit; the tests' larger one lets generated classes fill the heap for longer
-  override protected def sessionConf: Map[String, String] =
-    super.sessionConf + ("spark.sql.codegen.cache.maxEntries" -> "100")
+  // Spark's own settings: with those of the tests, generated classes and stores of ended queries stay for longer
+  override protected def sessionConf: Map[String, String] = super.sessionConf ++ Map(
+    "spark.sql.codegen.cache.maxEntries" -> "100",
+    "spark.sql.streaming.stateStore.maintenanceInterval" -> "60s")
 
   test(s"$NumRefreshes refreshes of $NumViews views") {
     val views = (1 to NumViews).map(number => s"v$number")
+    val beside = QuickFileSystem.temporaryDirectory().getPath
     val heard = new Heard
     spark.streams.addListener(heard)
     try {
@@ -47,7 +50,7 @@ class SoakSuite extends AnyFunSuite with ViewSession {
         if ((number - 1) % NumViews == 0) fill(number)
         val refreshed = number % NumViews
         flat.timed(run(s"REFRESH MATERIALIZED VIEW ${views(refreshed)}"))
-        flat.timedBeside(run(query("replaced")))
+        flat.timedBeside(spark.sql(query("replaced")).write.mode("overwrite").parquet(beside))
         if (number % LookEach == 0) look(views(refreshed), tableOf(refreshed))
         flat.step(number)
       }
@@ -64,24 +67,29 @@ class SoakSuite extends AnyFunSuite with ViewSession {
   }
 
   test(s"$NumBatches batches") {
-    val changes = MemoryStream[(String, Int, Int)](
-      org.apache.spark.sql.Encoders.product[(String, Int, Int)],
-      spark.sqlContext)
-    changes.toDF().toDF("op", "id", "v").createOrReplaceTempView("feed")
-    val query: StreamingQuery = spark
-      .sql("SELECT * FROM to_changelog(TABLE(SELECT v % 7 AS k, sum(v) AS s " +
-        "FROM from_changelog(TABLE(feed), 'op', key => array('id')) GROUP BY v % 7))")
-      .writeStream
-      .format("noop")
-      .start()
+    // two at once take less time
+    val running = (1 to 2).map { number =>
+      val changes = MemoryStream[(String, Int, Int)](
+        org.apache.spark.sql.Encoders.product[(String, Int, Int)],
+        spark.sqlContext)
+      changes.toDF().toDF("op", "id", "v").createOrReplaceTempView(s"feed$number")
+      val query: StreamingQuery = spark
+        .sql("SELECT * FROM to_changelog(TABLE(SELECT v % 7 AS k, sum(v) AS s " +
+          s"FROM from_changelog(TABLE(feed$number), 'op', key => array('id')) GROUP BY v % 7))")
+        .writeStream
+        .format("noop")
+        .start()
+      changes -> query
+    }
     try {
-      val flat = new Flat(spark, NumBatches)
-      (1 to NumBatches).foreach { number =>
-        changes.addData(("+U", number % 100, number))
-        flat.timed(query.processAllAvailable())
+      val flat = new Flat(spark, NumBatches / 2)
+      (1 to NumBatches / 2).foreach { number =>
+        running.foreach { case (changes, _) => changes.addData(("+U", number % 100, number)) }
+        flat.timed(running.foreach { case (_, query) => query.processAllAvailable() })
+        flat.timedBeside(run("SELECT id % 7 AS k, sum(id) AS s FROM range(100) GROUP BY id % 7"))
         flat.step(number)
       }
-    } finally query.stop()
+    } finally running.foreach { case (_, query) => query.stop() }
   }
 
   private def query(table: String) = s"SELECT k, sum(v) AS s FROM $table GROUP BY k"
@@ -90,7 +98,7 @@ class SoakSuite extends AnyFunSuite with ViewSession {
   private def tableOf(view: Int) = if (view % 10 < 2) "replaced" else "updated"
 
   /** Delta takes longer. Most views are of Parquet and follow changes, so that a median is the time of these. */
-  private def formatOf(view: Int) = if (view % 4 == 2) "delta" else "parquet"
+  private def formatOf(view: Int) = if (view % 10 == 2) "delta" else "parquet"
 
   /** Changes the tables before each view is refreshed once. The tables keep their numbers of rows and files. */
   private def fill(number: Int): Unit = {
@@ -131,8 +139,8 @@ private object SoakSuite {
   /** Threads of Spark's pools end after a minute without work. */
   private val IdleMillis = 61000L
 
-  /** How many are timed at the beginning and at the end of a long run, and how many come before. */
-  private val NumTimed = 100
+  /** How many are compared, at least, at the beginning and at the end of a long run, and how many come before. */
+  private val NumCompared = 100
   private val NumWarmUps = 200
 
   class Heard extends StreamingQueryListener {
@@ -150,7 +158,8 @@ private object SoakSuite {
 
   /** Compares what the process needs at the end of a run with what it needed when it was warm. */
   class Flat(spark: SparkSession, steps: Int) {
-    private val isLong = steps >= NumWarmUps + 2 * NumTimed
+    private val isLong = steps >= NumWarmUps + 2 * NumCompared
+    private val compared = math.max(NumCompared, steps / 20)
     private val warm = if (isLong) NumWarmUps else steps / 2
     private val millis = Array.newBuilder[Double]
     private val millisBeside = Array.newBuilder[Double]
@@ -158,8 +167,12 @@ private object SoakSuite {
 
     def timed(step: => Any): Unit = millis += time(step)
 
-    /** Times a statement of plain Spark with each step, because the machine may be slower for a while. */
-    def timedBeside(statement: => Any): Unit = millisBeside += time(statement)
+    /** Times a statement of plain Spark with the steps that are compared, because the machine may become slower. */
+    def timedBeside(statement: => Any): Unit = {
+      val number = millis.length
+      if (number > warm && number <= warm + compared || number > steps - compared)
+        millisBeside += time(statement)
+    }
 
     private def time(body: => Any): Double = {
       val began = System.nanoTime()
@@ -172,7 +185,7 @@ private object SoakSuite {
       else if (number == steps) check()
       else if (isLong && number % (steps / 10) == 0)
         println(
-          f"$number of $steps: ${median(millis.result().takeRight(NumTimed))}%.0f ms, ${figures(spark)}")
+          f"$number of $steps: ${median(millis.result().takeRight(compared))}%.0f ms, ${figures(spark)}")
     }
 
     /** In a long run, waits until Spark's cleaner is done, and its idle threads, which keep sessions, have ended. */
@@ -189,7 +202,7 @@ private object SoakSuite {
       val told = after.keys.toSeq.sorted.map(name => s"$name: ${before(name)}, ${after(name)}")
       println(told.mkString("\n"))
       val (ofSteps, ofMachine) =
-        (growth("steps", millis.result()), growth("Spark", millisBeside.result()))
+        (growth("steps", millis.result().drop(warm)), growth("Spark", millisBeside.result()))
       def flat(slack: Map[String, Long]): Unit =
         slack.foreach { case (name, more) => assert(after(name) <= before(name) + more, name) }
       // Spark itself keeps the lists of each `INSERT`.
@@ -206,10 +219,8 @@ private object SoakSuite {
     }
 
     /** Returns the median of the last times, relative to that of the first ones. */
-    private def growth(name: String, times: Array[Double]): Double = if (times.isEmpty) 1.0
-    else {
-      val warmed = times.drop(warm)
-      val (first, last) = (median(warmed.take(NumTimed)), median(warmed.takeRight(NumTimed)))
+    private def growth(name: String, times: Array[Double]): Double = {
+      val (first, last) = (median(times.take(compared)), median(times.takeRight(compared)))
       println(f"median of $name: $first%.0f ms at first, $last%.0f ms at last")
       last / first
     }
