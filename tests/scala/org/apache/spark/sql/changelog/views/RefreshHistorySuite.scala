@@ -114,7 +114,7 @@ class SnapshotRefreshHistorySuite extends RefreshHistoryTests {
 
   test("the last hundred refreshes are remembered, and always the last that succeeded") {
     create(totals)
-    val history = RefreshHistory.ofView(spark, new ViewCatalog(spark).get(Seq("v")))
+    def history = RefreshHistory.ofView(spark, new ViewCatalog(spark).get(Seq("v")))
     val good = history.last.get
     for (number <- 1 to 102) {
       history.add(
