@@ -55,6 +55,10 @@ class SoakSuite extends AnyFunSuite with ViewSession {
         flat.step(number)
       }
       assert(run(s"VERIFY MATERIALIZED VIEW ${views(NumRefreshes % NumViews)}").isEmpty)
+      views.zipWithIndex.foreach { case (view, number) =>
+        val last = spark.sql(s"SHOW REFRESHES OF $view").select("mode").head().getString(0)
+        assert(last == (if (tableOf(number) == "replaced") "full" else "incremental"), view)
+      }
       // the listeners of the session hear of each query's beginning and end
       spark.sparkContext.listenerBus.waitUntilEmpty()
       assert(heard.started >= NumRefreshes && heard.started == heard.terminated)
