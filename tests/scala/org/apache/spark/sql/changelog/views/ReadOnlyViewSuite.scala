@@ -5,6 +5,7 @@ package org.apache.spark.sql.changelog.views
 
 import java.io.File
 import java.nio.file.Files
+import java.util.concurrent.{Callable, Executors}
 
 import io.delta.tables.DeltaTable
 import org.apache.commons.io.FileUtils
@@ -25,6 +26,7 @@ class ReadOnlyViewSuite
     with ErrorChecks
     with BeforeAndAfterEach {
   private val query = "SELECT id, sum(v) AS s FROM t GROUP BY id"
+  private val other = "SELECT id, sum(v + 1) AS s FROM t GROUP BY id"
 
   override def beforeEach(): Unit = {
     run("CREATE TABLE t (id INT, v INT) USING delta")
@@ -159,6 +161,38 @@ class ReadOnlyViewSuite
     run("REFRESH MATERIALIZED VIEW v FULL")
     check()
   }
+
+  Seq(
+    "partitions" -> "REFRESH MATERIALIZED VIEW v",
+    "rows" -> s"ALTER MATERIALIZED VIEW v AS $other")
+    .foreach { case (replaced, statement) =>
+      test(s"a commit by others while $replaced are replaced lets the statement fail") {
+        run("DROP MATERIALIZED VIEW v")
+        run(
+          "CREATE OR REPLACE TABLE t USING delta PARTITIONED BY (id) AS SELECT id, id AS v FROM range(9)")
+        run(s"CREATE MATERIALIZED VIEW v USING delta AS $query")
+        run("UPDATE t SET v = 5 WHERE id = 3")
+        val path = new ViewCatalog(spark).get(Seq("v")).definition.home.getParent
+        val others = Executors.newSingleThreadExecutor()
+        // the last commit of a statement is the one that shows rows
+        val ids = Iterator.from(0)
+        def commit(): Any =
+          spark.newSession().sql(s"DELETE FROM delta.`$path` WHERE id = ${ids.next()}").collect()
+        // outside the fences of the statement
+        others.submit((() => ()): Runnable).get()
+        Fence.onEffect = (effect, isChecked) =>
+          if (effect == "commit" && !isChecked)
+            others.submit((() => commit()): Callable[Any]).get()
+        try checkError("CHANGELOG_VIEW_WRITTEN_BY_OTHERS")(run(statement))
+        finally {
+          Fence.onEffect = (_, _) => ()
+          others.shutdown()
+        }
+        checkError("CHANGELOG_VIEW_WRITTEN_BY_OTHERS")(run("REFRESH MATERIALIZED VIEW v"))
+        run("REFRESH MATERIALIZED VIEW v FULL")
+        check()
+      }
+    }
 
   private def createOfFiles(): String = {
     run("DROP MATERIALIZED VIEW v")

@@ -184,7 +184,7 @@ class TouchedPartitionsSuite extends AnyFunSuite with ViewSession with BeforeAnd
 
   test("a process that ended before the rows were marked as without state") {
     create(queries.head, "delta")
-    val logs = new BatchLogs(spark, new ViewCatalog(spark).get(Seq("v")).definition.checkpoint)
+    def logs = new BatchLogs(spark, new ViewCatalog(spark).get(Seq("v")).definition.checkpoint)
     assert(logs.isWithoutState)
     // as when Spark has noted the batch as done, and the process ended
     logs.markWithoutState()

@@ -77,9 +77,8 @@ case class ChangelogAggregate(
 }
 
 /**
- * The displayed value of a group whose equal values may differ in bytes, such as texts of a
- * collation. The first value stays until the group disappears, even if its row disappears
- * earlier.
+ * The displayed value of a group whose equal values may differ in bytes, such as texts of a collation. The first value
+ * stays until the group disappears, even if its row disappears earlier.
  */
 case class GroupValue(child: Expression) extends DeclarativeAggregate with UnaryLike[Expression] {
   private lazy val value = AttributeReference("value", child.dataType)()

@@ -23,8 +23,7 @@ import org.apache.spark.sql.changelog.RowKind
  *   the key whose `-U` and `+U` are neighbors in `child`, if any. A filter may leave a single
  *   image, which becomes `-D` or `+I`. A pair of equal images is dropped.
  * @param nettedBy
- *   columns with at most one change per value and batch. The rows of a value are neighbors in one
- *   task.
+ *   columns with at most one change per value and batch. The rows of a value are neighbors in one task.
  * @param sendsUpdateBefore
  *   whether the reader wants `update_preimage`
  * @param columns
@@ -164,8 +163,7 @@ case class WatchChanges(
  * @param replaces
  *   whether before images are omitted, so that a single `+U` is an update
  * @param inPlace
- *   whether changes are netted within each task, without a shuffle; remaining changes may still
- *   cancel out
+ *   whether changes are netted within each task, without a shuffle; remaining changes may still cancel out
  */
 case class ChangelogConsolidate(
     key: Seq[Attribute],
@@ -212,9 +210,8 @@ object ChangelogConsolidate {
 }
 
 /**
- * Reads its input to the end, even if the consumer stops earlier. A stateful operator has
- * processed a batch only at the end of its input. Spark's join stops when the opposite side has
- * no more rows.
+ * Reads its input to the end, even if the consumer stops earlier. A stateful operator has processed a batch only at the
+ * end of its input. Spark's join stops when the opposite side has no more rows.
  */
 case class ChangelogDrain(child: LogicalPlan) extends UnaryNode {
 

@@ -22,17 +22,14 @@ import org.apache.spark.sql.changelog.microbatch.ReplayedVersions
  * @param outputKind
  *   the version of a row: `-D` for the old one, `+I` for the new one
  * @param session
- *   the column with the initial session of a row, before merging, if a watermark can close
- *   sessions
+ *   the column with the initial session of a row, before merging, if a watermark can close sessions
  * @param opening
  *   a flag column, true in an additional row at the start of each version. The other columns of
  *   that row are NULL. With an opening row a version exists even over no rows.
  * @param dropsLate
- *   whether changes that reach a closed session are dropped as late; false if an operator below
- *   drops late rows
+ *   whether changes that reach a closed session are dropped as late; false if an operator below drops late rows
  * @param emitsClosed
- *   whether rows are emitted once and unordered, after the watermark passes their partition or
- *   session
+ *   whether rows are emitted once and unordered, after the watermark passes their partition or session
  * @param placedBy
  *   the shuffle columns, if different from `partition`
  */
@@ -166,8 +163,7 @@ case class ReplayedVersion(
 }
 
 /**
- * Computes running functions over all rows of a partition up to each row. Rows arrive in time
- * order across batches.
+ * Computes running functions over all rows of a partition up to each row. Rows arrive in time order across batches.
  *
  * @param partition
  *   the columns that make a partition

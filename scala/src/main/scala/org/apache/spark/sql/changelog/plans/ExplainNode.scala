@@ -31,8 +31,7 @@ import org.apache.spark.sql.changelog.plans.OperatorNumber.{Count, Ratio}
  * @param reasons
  *   the reasons for mode and strategy
  * @param isPart
- *   whether the node belongs to the function of the source above; only verbose text shows such
- *   nodes
+ *   whether the node belongs to the function of the source above; only verbose text shows such nodes
  * @param operators
  *   the numbers of the node's operators, if the node is stateful and planned to run
  * @param warnings
@@ -153,8 +152,7 @@ final case class ExplainNode(
 }
 
 /**
- * The numbers of a stateful node in one batch of a running query, and the size of the node's
- * state.
+ * The numbers of a stateful node in one batch of a running query, and the size of the node's state.
  *
  * @param rowsIn
  *   the changes received, if counted

@@ -51,20 +51,17 @@ object InputMode {
  * @param output
  *   the columns of the table: the columns of `child` without the change type
  * @param unavailable
- *   the names of columns missing from a change, as an array; NULL for none. Missing columns keep
- *   their stored values.
+ *   the names of columns missing from a change, as an array; NULL for none. Missing columns keep their stored values.
  * @param number
  *   number of the source in the query, equal for each reading; 0 before sources are numbered
  * @param isKnownByNumber
- *   whether plans are compared by the number instead of the plan below. Two sources without input
- *   have equal plans.
+ *   whether plans are compared by the number instead of the plan below. Two sources without input have equal plans.
  * @param duplicates
  *   the reaction to a second row of a key
  * @param reader
  *   the name of the function that parses records below; empty for plain rows
  * @param snapshot
- *   the column that distinguishes snapshot rows of the first batch from changes, if the source
- *   has a snapshot
+ *   the column that distinguishes snapshot rows of the first batch from changes, if the source has a snapshot
  * @param repeatsBytes
  *   whether a retraction has the bytes of the retracted row. If not, 0.0 may retract -0.0, and a map
  *   may list its entries in another order.
@@ -218,8 +215,7 @@ object ReadName {
 /**
  * Holds the sources of subqueries beside the rows of `query`, from analysis to optimization.
  *
- * Spark passes a batch's rows to streams that are nodes of a plan, and ignores streams within
- * expressions.
+ * Spark passes a batch's rows to streams that are nodes of a plan, and ignores streams within expressions.
  *
  * @param query
  *   the input of the node with the subqueries

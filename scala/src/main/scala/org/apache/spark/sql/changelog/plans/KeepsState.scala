@@ -105,9 +105,8 @@ object StoredResult {
 /**
  * Parameters shared by a logical node and its operator, listed once.
  *
- * A group is an expression, like Spark's window specification. Spark therefore sees the columns
- * of the parameters when it prunes and renames columns below, and plans their subqueries. A group
- * is never evaluated.
+ * A group is an expression, like Spark's window specification. Spark therefore sees the columns of the parameters when
+ * it prunes and renames columns below, and plans their subqueries. A group is never evaluated.
  */
 trait ParameterGroup extends Expression with Unevaluable {
 
@@ -131,8 +130,7 @@ trait ParameterGroup extends Expression with Unevaluable {
 private object ParameterGroup {
 
   /**
-   * Returns the expressions of a parameter: the parameter, or the elements of a sequence or an
-   * option.
+   * Returns the expressions of a parameter: the parameter, or the elements of a sequence or an option.
    */
   private def expressionsIn(parameter: Any): Seq[Expression] = parameter match {
     case expression: Expression => Seq(expression)

@@ -13,8 +13,7 @@ import org.apache.spark.sql.types._
 import org.apache.spark.sql.changelog.compat.JdbcReading
 
 /**
- * A join of each row with the rows of a database table that have the row's key. Only the keys of a
- * batch are read.
+ * A join of each row with the rows of a database table that have the row's key. Only the keys of a batch are read.
  *
  * @param condition
  *   the conditions of the join beside the equality of keys
@@ -66,8 +65,7 @@ case class LookedUpTable(
 object PointLookup {
 
   /**
-   * The mark of a table, in the metadata of its columns. Spark's rules keep the metadata, but not
-   * a tag of the table.
+   * The mark of a table, in the metadata of its columns. Spark's rules keep the metadata, but not a tag of the table.
    */
   private val Mark = "changelog_point_lookup"
 

@@ -20,9 +20,8 @@ object RankFunction {
 /**
  * Keeps the rows of each partition whose rank lies within constant bounds.
  *
- * Stands for a filter on a ranking window function, and for `LIMIT`, `OFFSET` and
- * `ORDER BY ... LIMIT` (no partition; no order for a bare `LIMIT`). Present only between
- * normalization and rewriting; a plan is never executed with it.
+ * Stands for a filter on a ranking window function, and for `LIMIT`, `OFFSET` and `ORDER BY ... LIMIT` (no partition;
+ * no order for a bare `LIMIT`). Present only between normalization and rewriting; a plan is never executed with it.
  *
  * @param start
  *   the lowest rank kept, from 1
@@ -50,8 +49,7 @@ case class Rank(
 }
 
 /**
- * Keeps the rows of each partition with a rank within bounds, and emits the changes of the kept
- * rows.
+ * Keeps the rows of each partition with a rank within bounds, and emits the changes of the kept rows.
  */
 case class ChangelogRank(
     ranking: Ranking,

@@ -10,8 +10,7 @@ import org.apache.spark.sql.catalyst.types.DataTypeUtils
 import org.apache.spark.sql.types.StructType
 
 /**
- * Deserializes a row to an object, calls functions of a typed dataset, and serializes the results
- * to rows.
+ * Deserializes a row to an object, calls functions of a typed dataset, and serializes the results to rows.
  *
  * @param deserializer
  *   creates the object

@@ -85,8 +85,7 @@ case class ChangelogStatic(child: LogicalPlan) extends UnaryNode {
 }
 
 /**
- * Placeholder for unavailable rows. Reading them is an error. Only the first batch on stored
- * state reads them.
+ * Placeholder for unavailable rows. Reading them is an error. Only the first batch on stored state reads them.
  *
  * @param error
  *   the error thrown by a read

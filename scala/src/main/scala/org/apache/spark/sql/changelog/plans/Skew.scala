@@ -145,8 +145,7 @@ object Salt {
   }
 
   /**
-   * Returns the hashable columns of a row's identity: the key, or every column. Empty for at most
-   * one row.
+   * Returns the hashable columns of a row's identity: the key, or every column. Empty for at most one row.
    */
   def columns(output: Seq[Attribute], key: Option[AttributeSet]): Seq[Attribute] = {
     val hashed = output.filter(column => RowOrdering.isOrderable(column.dataType))

@@ -93,8 +93,7 @@ final case class TemporalSide(key: Seq[Expression], time: Attribute, kind: Optio
     extends ParameterGroup
 
 /**
- * The choice of a left row's version in a temporal join, and the time of its emission; see
- * [[TemporalJoin]].
+ * The choice of a left row's version in a temporal join, and the time of its emission; see [[TemporalJoin]].
  *
  * @param ties
  *   the order of versions with equal times; the selected one is last

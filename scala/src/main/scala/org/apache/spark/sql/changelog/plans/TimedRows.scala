@@ -13,8 +13,7 @@ import org.apache.spark.sql.types.{DataType, DateType, TimestampNTZType, Timesta
  * rewriting; a plan is never executed with it.
  *
  * @param conditions
- *   conditions in the form of
- *   [[org.apache.spark.sql.changelog.inference.times.TemporalCondition]]
+ *   conditions in the form of [[org.apache.spark.sql.changelog.inference.times.TemporalCondition]]
  */
 case class TemporalFilter(conditions: Seq[Expression], child: LogicalPlan) extends UnaryNode {
 
@@ -27,8 +26,7 @@ case class TemporalFilter(conditions: Seq[Expression], child: LogicalPlan) exten
 }
 
 /**
- * Filters rows by the conditions of a [[TemporalFilter]], and emits rows that enter and leave over
- * time.
+ * Filters rows by the conditions of a [[TemporalFilter]], and emits rows that enter and leave over time.
  *
  * @param placedBy
  *   the shuffle columns, equal for equal rows
@@ -49,9 +47,8 @@ case class ChangelogTemporalFilter(
 /**
  * The current time in a query with `to_changelog`: another value in each batch.
  *
- * Spark would insert a constant and push down no condition on it. [[PassingTime]] is no constant
- * for Spark, but equal for all rows. Conditions on it become a [[TemporalFilter]]. Other uses are
- * errors.
+ * Spark would insert a constant and push down no condition on it. [[PassingTime]] is no constant for Spark, but equal
+ * for all rows. Conditions on it become a [[TemporalFilter]]. Other uses are errors.
  *
  * @param time
  *   the original expression, such as `now()`
@@ -139,8 +136,7 @@ case class ChangelogRowTtl(
  * is never executed with it.
  *
  * @param times
- *   for [[Emission.OnClose]], the event times of a row, each a timestamp. The latest non-null one
- *   counts.
+ *   for [[Emission.OnClose]], the event times of a row, each a timestamp. The latest non-null one counts.
  * @param delays
  *   the delay of each time, in ms
  * @param order

@@ -162,8 +162,7 @@ object Emission {
   final case class Every(interval: Long) extends Emission
 
   /**
-   * Once the watermark has passed the rows. For `corrections` ms more, changes of emitted rows are
-   * emitted too.
+   * Once the watermark has passed the rows. For `corrections` ms more, changes of emitted rows are emitted too.
    */
   final case class OnClose(corrections: Long) extends Emission
 
@@ -184,8 +183,7 @@ object Emission {
     }
 
   /**
-   * Returns a positive length of time in ms. Accepts the formats of the session's configuration and
-   * of watermarks.
+   * Returns a positive length of time in ms. Accepts the formats of the session's configuration and of watermarks.
    */
   def inMs(text: String): Option[Long] = {
     val trimmed = text.trim.toLowerCase(Locale.ROOT)

@@ -31,8 +31,7 @@ import org.apache.spark.sql.changelog.sources.tables.RowDelta
  * @param changes
  *   rows with their change type
  * @param nettedBy
- *   columns with at most one change per value in the batch. The rows of a value are neighbors in
- *   one task.
+ *   columns with at most one change per value in the batch. The rows of a value are neighbors in one task.
  */
 case class ChangelogBatch(
     queryId: String,
@@ -53,15 +52,13 @@ case class ChangelogBatch(
    * The inserted row is therefore the key's row, whatever else the batch retracts under the key.
    *
    * @param partitions
-   *   the number of partitions for keys, equal in every run of the batch; None for the cheapest
-   *   distribution
+   *   the number of partitions for keys, equal in every run of the batch; None for the cheapest distribution
    */
   def byKey(key: Seq[String], partitions: Option[Int]): DataFrame =
     oneOf(key, partitions, Seq(col(Before), col(After)), coalesce(col(After), col(Before)))
 
   /**
-   * Returns one row per key, in the column [[Newest]]: the current row, or the deleted row if
-   * [[Gone]] is true.
+   * Returns one row per key, in the column [[Newest]]: the current row, or the deleted row if [[Gone]] is true.
    */
   def newestByKey(key: Seq[String], partitions: Option[Int]): DataFrame = {
     val newest = coalesce(col(After), col(Before)).as(Newest)
@@ -132,8 +129,7 @@ case class ChangelogBatch(
   }
 
   /**
-   * Returns the rows of an insert-only batch. With a number of partitions, the distribution is
-   * equal in every run.
+   * Returns the rows of an insert-only batch. With a number of partitions, the distribution is equal in every run.
    */
   def inserted(partitions: Option[Int]): DataFrame = {
     val names = input.columnNames

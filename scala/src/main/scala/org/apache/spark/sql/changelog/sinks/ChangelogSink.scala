@@ -35,8 +35,7 @@ import org.apache.spark.sql.changelog.compat.RunningStream
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.{analysis, runtime}
 
 /**
- * ChangelogSink: writes the changes of a query, batch by batch. Writing a batch twice has no
- * further effect.
+ * ChangelogSink: writes the changes of a query, batch by batch. Writing a batch twice has no further effect.
  *
  * Batches arrive through Spark's interface for sinks. The extension checks the query's changes
  * when the query starts. Without the extension, the sink checks the changes at the first batch.
@@ -170,8 +169,7 @@ class ChangeCounts {
   def takenBack: Long = counters.fold(0L)(_._2.sum)
 
   /**
-   * Returns the rows unchanged, and counts them during the read. `changeType` is the position of
-   * the change type.
+   * Returns the rows unchanged, and counts them during the read. `changeType` is the position of the change type.
    */
   def count(session: SparkSession, rows: RDD[InternalRow], changeType: Int): RDD[InternalRow] = {
     val (written, takenBack) = counters.getOrElse {

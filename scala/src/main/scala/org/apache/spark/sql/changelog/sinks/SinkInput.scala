@@ -23,8 +23,7 @@ import org.apache.spark.sql.changelog.plans.{ChangelogOutput, ExplainNode}
  * @param columns
  *   the columns of the query's rows
  * @param sources
- *   the origins of the changes; empty for a query without `to_changelog`, whose rows only have
- *   the form of changes
+ *   the origins of the changes; empty for a query without `to_changelog`, whose rows only have the form of changes
  */
 case class SinkInput(
     sink: String,

@@ -60,8 +60,7 @@ class SinkOptions(val format: String, parameters: Map[String, String]) extends S
   def all: Map[String, String] = parameters
 
   /**
-   * Returns the options of one of several sinks, by the prefix of the sink's name, and Spark's
-   * options.
+   * Returns the options of one of several sinks, by the prefix of the sink's name, and Spark's options.
    */
   def ofSink(name: String): Map[String, String] = {
     val prefix = s"$name."

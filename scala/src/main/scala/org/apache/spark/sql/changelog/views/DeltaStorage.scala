@@ -141,22 +141,24 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
       case _ => EmptyPartitions.columnsOf(session.table(view.sql))
     }
     val shown = EmptyPartitions.refuse(selected, partitions, view.sql)
+    // rows that stay must not be those of another writer
+    val since = if (how.replacesAllRows) None else lastVersion(view)
     how match {
       case Replacement.RecreateTable => recreateTable(view, shown, queryId)
       // An empty table differs in all rows.
       case Replacement.DifferingRows(key)
           if isComparable(shown.schema) && !session.table(view.sql).isEmpty =>
         val difference = new DeltaDifference(rows.sparkSession, view.sql, shown, key)
-        inPlace(view, rows.sparkSession) {
+        inPlace(view, rows.sparkSession, since = since) {
           if (difference.isEmpty) recordGeneration(view, difference.added) else difference.merge()
         }
       case Replacement.RowsWhere(condition, key) =>
         val writing = rows.sparkSession
         if (!isComparable(shown.schema)) {
-          inPlace(view, writing, queryId)(shown.writeTo(view.sql).overwrite(condition))
+          inPlace(view, writing, queryId, since)(shown.writeTo(view.sql).overwrite(condition))
         } else {
           val difference = new DeltaDifference(writing, view.sql, shown, key, condition)
-          inPlace(view, writing, queryId) {
+          inPlace(view, writing, queryId, since) {
             // The commit records the batch even if no row has changed.
             if (difference.isEmpty) shown.limit(0).writeTo(view.sql).append()
             else difference.write(DeltaCommits.application(queryId.get, view.sql))
@@ -196,17 +198,28 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
     layout.cluster(session)
   }
 
-  /** Changes the rows and the view's definition in one commit. */
+  /**
+   * Changes the rows and the view's definition in one commit, unless another writer has changed rows since a version.
+   */
   private def inPlace(
       view: MaterializedView,
       writing: SparkSession,
-      queryId: Option[String] = None)(commit: => Unit): Unit = {
+      queryId: Option[String] = None,
+      since: Option[Long] = None)(commit: => Unit): Unit = {
     forgetColumns(view)
+    // No batch is of the new generation yet.
+    def check(): Unit = since.flatMap(_ => writtenByOthers(view, "", since)).foreach { written =>
+      throw analysis(
+        "CHANGELOG_VIEW_WRITTEN_BY_OTHERS",
+        "view" -> view.name,
+        "written" -> written)
+    }
     // The table's comment stays as is.
     val record = DeltaProperties(
       ViewDefinition.Prefix,
       view.definition.toProperties,
-      kept = Set(ViewDefinition.Term))
+      kept = Set(ViewDefinition.Term),
+      check _)
     noting(view, writing, queryId)(DeltaConflicts.changing(record)(commit))
   }
 

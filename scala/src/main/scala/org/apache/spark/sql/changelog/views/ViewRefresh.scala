@@ -167,6 +167,7 @@ class ViewRefresh(session: SparkSession, view: MaterializedView, query: ViewQuer
           touched.map(_.restrict(rows))
         }) { (rows, queryId) =>
         report.isFor(TouchedPartitions.Mode, touched.get.describe)
+        checkWriters()
         val how = Replacement.RowsWhere(touched.get.ofView, query.key)
         replaceRows(staged, rows, how, Some(queryId))
       }

@@ -149,11 +149,14 @@ private[changelog] object DeltaConflicts extends Logging {
  *   the prefix of the names. Properties with this prefix and without a new value are removed.
  * @param kept
  *   names of properties to leave as they are
+ * @param check
+ *   runs before the commit. From then on, a commit of another writer lets the commit fail.
  */
 private[changelog] final case class DeltaProperties(
     prefix: String,
     values: Map[String, String],
-    kept: Set[String]) {
+    kept: Set[String],
+    check: () => Unit) {
 
   /** Returns the table's new properties, or None for other tables. */
   private[delta] def of(before: Map[String, String]): Option[Map[String, String]] = {

@@ -30,9 +30,8 @@ import org.apache.spark.sql.changelog.sinks.{
  *   .option("events.format", "changelog-kafka").option("events.topic", ...)
  * }}}
  *
- * The query computes a batch once. The batch is done when every sink has written it. If a sink
- * fails, every sink receives the batch again. Sinks with the batch already written skip the
- * repetition.
+ * The query computes a batch once. The batch is done when every sink has written it. If a sink fails, every sink
+ * receives the batch again. Sinks with the batch already written skip the repetition.
  *
  * In a statement set each sink has a query of its own. The rows of each query are structs in the
  * column named after the sink:

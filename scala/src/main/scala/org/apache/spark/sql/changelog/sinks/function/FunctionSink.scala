@@ -38,8 +38,7 @@ trait BatchFunction {
    * Writes a batch. After a failure the same batch may arrive again.
    *
    * @param key
-   *   the columns that identify a row; empty for `append`, for `retract`, and for a query with at
-   *   most one row
+   *   the columns that identify a row; empty for `append`, for `retract`, and for a query with at most one row
    */
   def write(queryId: String, batchId: Long, key: java.util.List[String], rows: AnyDataFrame): Unit
 }

@@ -57,8 +57,7 @@ class DatabaseSyntax(val dialect: JdbcDialect) extends Serializable {
   }
 
   /**
-   * The statement at the start of a transaction: sets the time zone to UTC, and forbids
-   * truncation of values.
+   * The statement at the start of a transaction: sets the time zone to UTC, and forbids truncation of values.
    */
   def sessionStatement: Option[String] = None
 

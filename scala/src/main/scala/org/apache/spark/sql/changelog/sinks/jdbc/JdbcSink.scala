@@ -117,8 +117,7 @@ class JdbcSink(options: SinkOptions) extends ChangelogSink(options.format) {
 object JdbcSink {
 
   /**
-   * Reads dates and times as classes of `java.time`, because classes of `java.sql` depend on the
-   * JVM's time zone.
+   * Reads dates and times as classes of `java.time`, because classes of `java.sql` depend on the JVM's time zone.
    */
   private def exactTimes(rows: DataFrame): Encoder[Row] = {
     val conf = rows.sparkSession.sessionState.conf.clone()

@@ -24,10 +24,9 @@ import org.apache.spark.sql.changelog.sinks.ChangelogBatch._
 /**
  * The target table: the actions on its rows, and their SQL statements.
  *
- * A row is replaced in one statement if the database has such a statement, and the key has the
- * only unique index. With another unique index, a statement could replace a row of another key,
- * or conflict with a row that is deleted later. Then, or without an index on the key, the sink
- * deletes every changed row before the inserts.
+ * A row is replaced in one statement if the database has such a statement, and the key has the only unique index. With
+ * another unique index, a statement could replace a row of another key, or conflict with a row that is deleted later.
+ * Then, or without an index on the key, the sink deletes every changed row before the inserts.
  *
  * @param columns
  *   the columns of the query, with their names in the table
@@ -71,8 +70,7 @@ case class TargetTable(
   }
 
   /**
-   * Returns the statement for rows with an equal step, and with NULLs at equal positions of the
-   * key.
+   * Returns the statement for rows with an equal step, and with NULLs at equal positions of the key.
    */
   def statement(step: String, nulls: String): String = step match {
     case Delete =>

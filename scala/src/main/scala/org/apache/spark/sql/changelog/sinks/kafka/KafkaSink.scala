@@ -173,9 +173,8 @@ object KafkaSink {
   val BatchHeader = "spark-changelog-batch"
 
   /**
-   * Writes NULLs, because every record must have every column. Times are in UTC with
-   * microseconds. Spark's default truncates fractions and offsets of time zones, so different
-   * keys would become equal.
+   * Writes NULLs, because every record must have every column. Times are in UTC with microseconds. Spark's default
+   * truncates fractions and offsets of time zones, so different keys would become equal.
    */
   private val JsonOptions = java.util.Map.of(
     "ignoreNullFields",
@@ -198,8 +197,7 @@ object KafkaSink {
 }
 
 /**
- * `writeStream.format("changelog-kafka")`: writes the newest row of each key, or the changes of
- * rows, to a topic.
+ * `writeStream.format("changelog-kafka")`: writes the newest row of each key, or the changes of rows, to a topic.
  */
 class KafkaSinkProvider extends ChangelogSinkProvider("changelog-kafka") {
   override protected def sink(session: SparkSession, options: SinkOptions): ChangelogSink =

@@ -72,8 +72,7 @@ private[changelog] object RowMerge {
     })
 
   /**
-   * Returns the condition that values are identical, even if a collation treats different values
-   * as equal.
+   * Returns the condition that values are identical, even if a collation treats different values as equal.
    */
   def same(columns: StructType, side: String = "c"): String =
     all(columns.flatMap { field =>
@@ -100,8 +99,7 @@ private[changelog] object RowMerge {
 }
 
 /**
- * Rejects empty texts in partition columns. Delta stores them as NULL, and later changes would
- * not find the row.
+ * Rejects empty texts in partition columns. Delta stores them as NULL, and later changes would not find the row.
  */
 private[changelog] object EmptyPartitions {
 

@@ -24,15 +24,13 @@ import org.apache.spark.sql.changelog.sinks.{
 import org.apache.spark.sql.changelog.sources.tables.RowDelta
 
 /**
- * Keeps a table current: a table of Delta, Iceberg or another source that supports `MERGE`. For a
- * Delta table with deletion vectors, [[DeltaWriter]] writes without `MERGE` if the table's
- * features permit.
+ * Keeps a table current: a table of Delta, Iceberg or another source that supports `MERGE`. For a Delta table with
+ * deletion vectors, [[DeltaWriter]] writes without `MERGE` if the table's features permit.
  *
- * Otherwise a batch is one `MERGE` and becomes visible atomically. Repeating the `MERGE` has no
- * effect, because rows are replaced by key. Delta also records the batch in its log and skips a
- * repeated batch. For an Iceberg table, the sink records the batch in the snapshot, and skips a
- * repeated batch. Rows without a key therefore arrive exactly once too. There, even changing rows
- * need no key: the remaining copies replace every row equal to a deleted row.
+ * Otherwise a batch is one `MERGE` and becomes visible atomically. Repeating the `MERGE` has no effect, because rows
+ * are replaced by key. Delta also records the batch in its log and skips a repeated batch. For an Iceberg table, the
+ * sink records the batch in the snapshot, and skips a repeated batch. Rows without a key therefore arrive exactly once
+ * too. There, even changing rows need no key: the remaining copies replace every row equal to a deleted row.
  */
 class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
   import TableSink._
@@ -117,8 +115,7 @@ class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
   }
 
   /**
-   * Returns the changes of a batch in the form of [[DeltaWriter]], with the count in the column
-   * [[Net]].
+   * Returns the changes of a batch in the form of [[DeltaWriter]], with the count in the column [[Net]].
    *
    * @param isSpread
    *   whether rows are shuffled by key, as the joins of a `MERGE` require

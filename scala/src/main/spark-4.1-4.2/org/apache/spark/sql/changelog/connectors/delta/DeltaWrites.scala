@@ -214,13 +214,18 @@ private[delta] object DeltaWrites extends Logging {
     }
 
     override def preparingCommit[T](prepare: => T): T = {
+      Fence.check("commit")
       for {
         wanted <- properties
         txn <- started
         metadata = txn.metadata
-        values <- wanted.of(metadata.configuration) if values != metadata.configuration
-      } setMetadata.invoke(txn, Some(metadata.copy(configuration = values)))
-      Fence.check("commit")
+        values <- wanted.of(metadata.configuration)
+      } {
+        wanted.check()
+        txn.readWholeTable()
+        if (values != metadata.configuration)
+          setMetadata.invoke(txn, Some(metadata.copy(configuration = values)))
+      }
       prepare
     }
 
