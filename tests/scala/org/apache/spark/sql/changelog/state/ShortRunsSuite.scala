@@ -11,10 +11,6 @@ import org.apache.commons.io.FileUtils
 import org.scalatest.funsuite.AnyFunSuite
 
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.execution.streaming.state.{
-  HDFSBackedStateStoreProvider, RocksDBStateStoreProvider
-}
-import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.streaming.Trigger
 
 import org.apache.spark.sql.changelog.testing._
@@ -26,13 +22,10 @@ class ShortRunsSuite extends AnyFunSuite with ChangelogSession {
       "spark.sql.streaming.minBatchesToRetain" -> "2",
       "spark.sql.streaming.stateStore.minDeltasForSnapshot" -> "2"))
 
-  Seq(
-    classOf[HDFSBackedStateStoreProvider],
-    classOf[RocksDBStateStoreProvider],
-    classOf[io.sparkchangelog.PagedStateStoreProvider]).foreach { provider =>
-    test(s"old files are deleted with ${provider.getSimpleName}") {
+  Variant.Providers.foreach { case (provider, conf) =>
+    test(s"old files of state $provider are deleted") {
       val session = spark.cloneSession()
-      session.conf.set(SQLConf.STATE_STORE_PROVIDER_CLASS.key, provider.getName)
+      conf.foreach { case (name, value) => session.conf.set(name, value) }
       val raw = new RawStream(session, "raw", "op STRING, id INT, g STRING")
       val changes = session.sql(
         "SELECT * FROM to_changelog(TABLE(SELECT g, count(*) AS c FROM " +
